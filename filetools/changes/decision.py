@@ -16,6 +16,7 @@ from filetools.content.editing.text_edits import TextEdit
 from filetools.content.facts import ContentFacts, inspect
 from filetools.content.formats import decode
 from filetools.content.version import stat_version
+from filetools.editors.documents import OpenText
 from filetools.errors import (
     EditConflictError,
     EncodingError,
@@ -42,6 +43,7 @@ _SHORT_VERSION: Final = re.compile(r"[0-9a-f]{12,64}")
 class UnsavedText(Struct, frozen=True, kw_only=True):
     """Text of an editor that is not in the file; reads return it in place of the file's."""
 
+    opened: OpenText
     version: str
     content: bytes
 

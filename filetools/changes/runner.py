@@ -177,7 +177,7 @@ class CallRunner:
     async def wait_for_writers(self, path: WorkspacePath) -> bool:
         """Wait up to 2 s for earlier calls on a path; False if they have not finished."""
         try:
-            await self.turns.do(_nothing, path=path, owner="reader", timeout_seconds=READER_WAIT_SECONDS)
+            await self.turns.do(lambda: None, path=path, owner="reader", timeout_seconds=READER_WAIT_SECONDS)
         except LockTimeoutError:
             return False
         return True
@@ -240,24 +240,9 @@ class CallRunner:
         self.check_open()
         await self.before_change(actor)
         self.check_open()
-        self._changes.begin()
-        try:
-            checks = [permit.check for permit in permits if permit is not None]
-            return await self._change(steps, actor, lock_timeout_seconds, report_progress, happened, checks)
-        finally:
-            self._changes.end()
-
-    async def _change(
-        self,
-        steps: Sequence[Step],
-        actor: Actor,
-        lock_timeout_seconds: float | None,
-        report_progress: pipeline.ReportProgress,
-        happened: Callable[[], None] | None,
-        checks: Sequence[Callable[[], None]],
-    ) -> Outcome:
         parts = self.parts
         paths = [path for step in steps for path in step.paths]
+        checks = [permit.check for permit in permits if permit is not None]
         if checks:
             changing = frozenset(paths)
             for step in steps:
@@ -278,26 +263,23 @@ class CallRunner:
 
         applying = pipeline.Pipeline(parts, steps, actor, report, lambda records: call.found.extend(records), checks)
         timeout = parts.settings.lock_timeout_seconds if lock_timeout_seconds is None else lock_timeout_seconds
-        call = TurnCall(
-            applying,
-            keys,
-            path=paths[0],
-            owner=actor.id,
-            timeout_seconds=timeout,
-            collect=collect,
-        )
+        call = TurnCall(applying, keys, path=paths[0], owner=actor.id, timeout_seconds=timeout, collect=collect)
+        self._changes.begin()
         try:
-            await self.turns.run(call)
-        except asyncio.CancelledError:
-            if call.hop.cancelled() or not call.hop.done() or applying.outcome is None or not is_late():
-                raise
-        call.hop.result()
-        assert applying.outcome is not None
-        return await self._followed(applying.outcome)
+            try:
+                await self.turns.run(call)
+            except asyncio.CancelledError:
+                if call.hop.cancelled() or not call.hop.done() or applying.outcome is None or not is_late():
+                    raise
+            call.hop.result()
+            assert applying.outcome is not None
+            return await self._followed(applying.outcome)
+        finally:
+            self._changes.end()
 
     async def _followed(self, outcome: Outcome) -> Outcome:
         """Wait briefly for mirrors, and for the documents of moved files."""
-        if self.parts.documents.known.is_any and _is_moved(outcome.records):
+        if self.parts.documents.known.is_any and any(record.old_path is not None for record in outcome.records):
             with suppress(FileToolsError):  # it will be published later
                 await self.news.publish()  # the next read must find unsaved text at its new path
         if not outcome.followed:
@@ -351,14 +333,6 @@ class CallRunner:
         if record.after is None or (record.size or 0) > LARGEST_EVENT_CONTENT_BYTES:
             return None
         return await self.parts.workers.run(partial(_text_of, self.parts, record.path, record.after))
-
-
-def _is_moved(records: Sequence[ChangeRecord]) -> bool:
-    return any(record.old_path is not None for record in records)
-
-
-def _nothing() -> None:
-    """Only wait for a turn."""
 
 
 def is_late() -> bool:

@@ -12,7 +12,6 @@ from msgspec.structs import replace
 
 from filetools.changes.decision import (
     BASE_GONE,
-    EditReport,
     KnownPath,
     PutDecision,
     facts_now,
@@ -26,10 +25,8 @@ from filetools.changes.decision import (
     unmergeable,
 )
 from filetools.changes.overlay import SeenPath
-from filetools.content.differences.diff import patch_of_edits, structured_patch
+from filetools.content.differences.diff import structured_patch
 from filetools.content.differences.merging import merge_bytes
-from filetools.content.editing.edits import BytesOutcome
-from filetools.content.editing.text_edits import TextEdit
 from filetools.content.ends import ends_like
 from filetools.content.facts import describe, inspect
 from filetools.content.formats import UTF8, TextFormat, decode, encode, format_named
@@ -162,11 +159,8 @@ def decide_append(now: KnownPath, new: WriteRequest, settings: Settings) -> PutD
     before = now.content()
     refuse_size(path, len(before) + len(added.content), settings)
     content = before + added.content
-    facts, text = inspect(content, name=path)
-    place = len(text or "") - len(added.text or "")
     return PutDecision(
-        content=content, facts=facts, added_bytes=len(added.content), is_strict=new.is_strict,
-        edits=None if added.text is None else (TextEdit(place, place, added.text),),
+        content=content, facts=inspect(content, name=path)[0], added_bytes=len(added.content), is_strict=new.is_strict,
         newline="crlf" if added.keeps_crlf else None, encoding=now.encoding, on_conflict=new.on_conflict,
     )  # fmt: skip
 
@@ -342,51 +336,6 @@ def on_top(plain: PutDecision, before: SeenPath, now: KnownPath, *, is_strict: b
     known = SeenVersion(version=version, base=version, encoding=plain.encoding)
     kept = now.kept if content is None else lambda _version: content
     return merged_into(plain, replace(now, rows=(known,), kept=kept), known, plain.text_for(path), settings)
-
-
-CONTEXT_LINES: Final = 3
-ChangeBytes: TypeAlias = Callable[[bytes, TextFormat], BytesOutcome]
-
-
-def changed_text(
-    path: WorkspacePath,
-    content: bytes,
-    text_format: TextFormat | None,
-    change: ChangeBytes,
-    *,
-    context_lines: int = CONTEXT_LINES,
-) -> PutDecision:
-    """Return what a change makes of a file's bytes.
-
-    Args:
-        path: The file.
-        content: Its bytes; b"" for a new file.
-        text_format: How they are text, as the actor reads them; None if they are not.
-        change: The change.
-        context_lines: Unchanged lines around each change in the hunks.
-
-    Raises:
-        InvalidArgumentError: The file is not text.
-        FileToolsError: The change does not fit it.
-    """
-    if text_format is None:
-        raise InvalidArgumentError(f"{path} is binary; it can only be replaced as a whole", path=path)
-    made = change(content, text_format)
-    text, edits = made.outcome.text, made.outcome.spans
-    after, version = made.text_format or text_format, version_of(made.content)
-    hunks = tuple(hunk.to_dict() for hunk in patch_of_edits(made.before, text, edits, context_lines))
-    return PutDecision(
-        content=made.content,
-        facts=describe(made.content, text, after, name=path, version=version),
-        text=text,
-        edits=edits,
-        report=EditReport(
-            hunks=hunks,
-            counts=made.outcome.counts,
-            repairs=made.outcome.repairs,
-            context_lines=context_lines,
-        ),
-    )
 
 
 def with_text(

@@ -280,7 +280,7 @@ def known_pattern(pattern: str) -> str:
     if any(matches(pattern, name) for name in names):
         return pattern
     of_topic = [name for name in names if name.partition(":")[0] == pattern.partition(":")[0]]
-    raise InvalidArgumentError(f"There is no event {pattern!r}; there are {', '.join(of_topic or names)}")
+    raise InvalidArgumentError(f"No event is named {pattern!r}; known events are {', '.join(of_topic or names)}")
 
 
 def event_names() -> set[str]:

@@ -132,18 +132,25 @@ class Recorder:
         batch: int | None,
         unsynced: Set[str],
     ) -> ChangeRecord:
-        """Insert the record of a change, with its contents, and move open documents."""
+        """Insert the record of a change, with its contents, and move open documents and the rows of a whole folder."""
         synced = _synced(change, unsynced)
         row = record_row(change, actor, now=now, batch=batch, opening=self._opening, synced=synced)
         number = connection.execute(INSERT_RECORD, (None, *row)).lastrowid
         assert number is not None
         self._contents.record(connection, number, before=change.before, after=change.after, content=change.content)
         _move_documents(connection, change)
+        if change.operation is Operation.MOVE_DIRECTORY and change.old_key is not None and change.old_path is not None:
+            move_folder(connection, (change.old_key, change.old_path), (change.key, change.path))
+        elif change.operation is Operation.DELETE_DIRECTORY:
+            take_away(connection, change.key, number)
         return record_from((number, *row[:-1]))
 
 
 class ObservedChanges:
-    """Records changes by other programs. Used in one transaction, before the rows show the change."""
+    """Records changes by other programs. Used in one transaction, before the rows show the change.
+
+    Only the rows of a moved or removed folder, and of what was below it, follow by themselves.
+    """
 
     def __init__(self, recorder: Recorder, connection: sqlite3.Connection) -> None:
         self.records: list[ChangeRecord] = []
@@ -233,15 +240,11 @@ def _synced(change: Change, unsynced: Set[str]) -> int:
 def _move_heads(connection: sqlite3.Connection, change: Change, number: int) -> None:
     if change.compensates is not None:
         _abort(connection, change.compensates)
-    if change.operation is Operation.MOVE_DIRECTORY and change.old_key is not None and change.old_path is not None:
-        move_folder(connection, (change.old_key, change.old_path), (change.key, change.path))
-    elif change.operation is Operation.CREATE_DIRECTORY:
+    if change.operation is Operation.CREATE_DIRECTORY:
         if change.compensates is not None:  # the deletion is set back
             connection.execute(_FREE, (change.compensates,))
             connection.execute(_RETURN, (change.compensates,))
         put_folder(connection, change.key, change.path, is_new=change.compensates is None)
-    elif change.operation is Operation.DELETE_DIRECTORY:
-        take_away(connection, change.key, number)
     if change.operation in _HEADLESS or change.aside or change.buffered:
         return
     if change.old_key is not None and change.old_key != change.key:

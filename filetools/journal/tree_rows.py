@@ -220,14 +220,6 @@ class TreeTable:
         found = self._connection.execute(f"{_ROWS} AND {condition}", values)
         return [row_from(row) for row in found]
 
-    def take_away(self, key: str, number: int) -> None:
-        """Mark everything below a folder as removed by record `number`, which removed the folder."""
-        take_away(self._connection, key, number)
-
-    def move_folder(self, old: TreeRow, key: str, path: str) -> None:
-        """Rename the rows of a moved folder and of everything below it."""
-        move_folder(self._connection, (old.key, old.path), (key, path))
-
     def move_device(self, old: int, new: int) -> None:
         """Set a new device number in all rows of a device."""
         self._connection.execute("UPDATE tree SET device = ? WHERE device = ?", (new, old))

@@ -126,20 +126,15 @@ def _descend(root: int, path: str) -> tuple[int, str]:
     held = root
     try:
         for folder in folders:
-            held = _step(root, held, folder)
+            step = os.open(folder, _STEP_FLAGS, dir_fd=held)
+            if held != root:
+                os.close(held)
+            held = step
     except BaseException:
         if held != root:
             os.close(held)
         raise
     return held, name
-
-
-def _step(root: int, held: int, name: str) -> int:
-    """Open the folder `name` in `held`, which is closed unless it is the root's own descriptor."""
-    step = os.open(name, _STEP_FLAGS, dir_fd=held)
-    if held != root:
-        os.close(held)
-    return step
 
 
 _RESOLVE_NO_MAGICLINKS: Final = 0x02

@@ -82,7 +82,7 @@ def parse_items(data: bytes | str) -> list[dict[str, Any]]:
     for index, item in enumerate(items):
         fields = item if isinstance(item, dict) else {}
         if bad := next((name for name in _REQUIRED if not isinstance(fields.get(name), str)), None):
-            fault = f"`{bad}` is {'no text' if bad in fields else 'missing'}" if fields is item else "no object"
+            fault = f"`{bad}` is {'not text' if bad in fields else 'missing'}" if fields is item else "not an object"
             raise InvalidArgumentError(f"item {index} is not a feedback item: {fault}")
     return items
 

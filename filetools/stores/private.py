@@ -46,14 +46,19 @@ ORPHAN_AGE_SECONDS: Final = 3600.0
 """Age from which a temporary file counts as left behind if its process cannot be looked up."""
 FOREIGN_NAME: Final = re.compile(r"\.ft-[0-9a-f]{16}")
 """A temporary file that had to be made in the folder of its target, or trash that could not be moved away from there."""
-_OWNED_NAME: Final = re.compile(r"(\d+)-(\d+-[0-9a-f]+-[0-9a-f]+)-([0-9a-f]{8})[0-9a-f]{8}")
-_open_owners: Final[set[str]] = set()
+UNFINISHED: Final = ".part"
+"""End of the name of a temporary file that was not completely written, so that it has no bytes of others."""
+_OWNED_NAME: Final = re.compile(r"(\d+)-(\d+-[0-9a-f]+-[0-9a-f]+)-([0-9a-f]{8})[0-9a-f]{8}(?:\.part)?")
+_open_marks: Final[set[str]] = set()
 
 
 class PrivateDirectory:
-    """Holds the descriptors of the private directory and its folders while the store is open. Thread-safe."""
+    """Holds the descriptors of the private directory and its folders while the store is open. Thread-safe.
 
-    __slots__ = ("_noted", "folders", "owner")
+    Also makes the names of the store's files; these files count as left behind once it is closed or its process has ended.
+    """
+
+    __slots__ = ("_counter", "_mark", "_noted", "folders")
 
     def __init__(self, workspace: Workspace, directory: Path) -> None:
         """Open the directory and its folders; create missing ones.
@@ -66,7 +71,9 @@ class PrivateDirectory:
             StateDamagedError: One of the folders is a link or a file.
             FileToolsError: It cannot be made.
         """
-        self.owner = Owner()
+        self._counter = itertools.count()
+        self._mark = secrets.token_hex(4)
+        _open_marks.add(self._mark)
         self.folders: dict[str, nullcontext[int]] = {}
         """Gives the descriptor of each folder to a `with` block; -1 once they are closed. "" is the directory itself."""
         self._noted: set[str] = set()
@@ -87,8 +94,8 @@ class PrivateDirectory:
         return self.folders[name].enter_result
 
     def close(self) -> None:
-        """Close the descriptors, and give up all files with the owner's names; may be called twice."""
-        self.owner.close()
+        """Close the descriptors, and give up all files with its names; may be called twice."""
+        _open_marks.discard(self._mark)
         for folder in self.folders.values():
             descriptor, folder.enter_result = folder.enter_result, -1
             if descriptor >= 0:
@@ -101,19 +108,24 @@ class PrivateDirectory:
                 return
         raise StateDamagedError("its folders were removed while the workspace was open")
 
+    def new_name(self) -> str:
+        """Return a name for `.filetools/tmp` that nothing else has; also valid in a forked child."""
+        process = os.getpid()
+        return f"{process}-{own_mark(process)}-{self._mark}{next(self._counter) & 0xFFFFFFFF:08x}"
+
     def new_foreign_name(self, folder: str) -> str:
         """Return a name `.ft-<16 hex>` for a temporary file in a folder of the tree, once that folder is noted.
 
-        The name begins with the owner's mark, as the note's does. The note stays until this store is closed and a sweep finds
+        The name begins with the mark that is in the note's name. The note stays until this store is closed and a sweep finds
         nothing in the folder.
 
         Raises:
             OSError: The note cannot be written, so the file must not be made.
         """
         if folder not in self._noted:  # two threads may make two notes, which does no harm
-            _create(self.owner.new_name(), os.fsencode(folder), self.folder("beside"))
+            _create(self.new_name(), os.fsencode(folder), self.folder("beside"))
             self._noted.add(folder)
-        return f".ft-{self.owner.new_name()[-16:]}"
+        return f".ft-{self.new_name()[-16:]}"
 
     def notes_of_dead_owners(self) -> list[tuple[str, WorkspacePath, str]]:
         """Return (name of the note, folder, start of the names of the files in it) for owners that no longer exist."""
@@ -194,7 +206,7 @@ def state_below(store: Store, path: WorkspacePath) -> WorkspacePath | None:
         folder = pending.pop()
         with suppress(FileToolsError):
             found = store.look_into(folder, (STATE_DIRECTORY,))[1].get(STATE_DIRECTORY)
-            if found is not None and found.type == "directory":  # a link is no state
+            if found is not None and found.type == "directory":  # a link is not a state
                 return folder.child(STATE_DIRECTORY)
             pending += [folder.child(entry.name) for entry in store.scan(folder) if entry.type == "directory"]
     return None
@@ -212,26 +224,6 @@ def refuse_other_kinds(kind: EntryType | None, path: WorkspacePath) -> None:
         raise SymlinkNotAllowedError(path, path)
     if kind == "other":
         raise NotRegularFileError(path)
-
-
-class Owner:
-    """Makes the names of one opened store; its files count as left behind once it is closed or its process has ended."""
-
-    __slots__ = ("_counter", "_mark")
-
-    def __init__(self) -> None:
-        self._counter = itertools.count()
-        self._mark = secrets.token_hex(4)
-        _open_owners.add(self._mark)
-
-    def new_name(self) -> str:
-        """Return a name for `.filetools/tmp` that nothing else has; also valid in a forked child."""
-        process = os.getpid()
-        return f"{process}-{own_mark(process)}-{self._mark}{next(self._counter) & 0xFFFFFFFF:08x}"
-
-    def close(self) -> None:
-        """Give up all files that still carry this owner's names."""
-        _open_owners.discard(self._mark)
 
 
 def foreign_name_for(purpose: str) -> str:
@@ -253,7 +245,7 @@ def is_left_behind(name: str, changed_ns: int) -> bool:
         return time.time() - changed_ns / 1e9 > ORPHAN_AGE_SECONDS
     process = int(match[1])
     if alive and process == os.getpid():
-        return match[3] not in _open_owners
+        return match[3] not in _open_marks
     return not alive
 
 
@@ -287,12 +279,12 @@ class LocalDisk(Disk, frozen=True):
 
     def temporary(self) -> HiddenPlace:
         """Return a free place in `.filetools/tmp`."""
-        return self.hidden("tmp", self.private.owner.new_name())
+        return self.hidden("tmp", self.private.new_name())
 
     def hidden(self, folder: str, name: str) -> HiddenPlace:
         """Return a place in a folder of the private directory: "displaced" for files that may still be written, or "trash"."""
         private = self.private
-        return HiddenPlace(name, f"{STATE_DIRECTORY}/{folder}/{name}", private.folders[folder], private.owner.new_name)
+        return HiddenPlace(name, f"{STATE_DIRECTORY}/{folder}/{name}", private.folders[folder], private.new_name)
 
     def live(self, path: WorkspacePath) -> HiddenPlace:
         """Return the visible place at `path`."""

@@ -139,8 +139,6 @@ def record_move(rows: TreeTable, found: ObservedChanges, row: TreeRow, path: Wor
         mode=stat.mode,
         is_link=row.kind == "symlink",
     )
-    if row.kind == "directory":
-        rows.move_folder(row, key, path)
     # Where a folder takes the place of its parent, something below it may have got its former name.
     if key != row.key and (row.kind != "directory" or rows.get(row.key) is None):
         rows.put((structs.replace(row, kind="absent", identity=None, number=number, file=new_file_id()),))

@@ -162,8 +162,10 @@ class Observation:
                 if looks[path, item.names] > MOST_LOOKS:
                     self._waiting.clear()
                     raise ChangedMeanwhileError(path, MOST_LOOKS)
-                if self._is_ready(item, path):
+                if path.is_root or ((row := self._rows.at(path)) is not None and row.kind == "directory"):
                     self._look_into(item, path)
+                else:
+                    self._lead_up(item, path)
             while self._replaced:
                 self._replace(*take_next_replaced(self._rows, self._replaced))
             # What replaced something else is known now, and can be looked into.
@@ -177,20 +179,6 @@ class Observation:
             return item.path
         found = [row for row in self._rows.by_inode(*item.folder) if row.kind == "directory"]
         return WorkspacePath(found[0].path) if found else None
-
-    def _is_ready(self, item: Scope, path: WorkspacePath) -> bool:
-        """True if a folder is known; else its own folder is looked at first, and then the item again."""
-        if path.is_root or ((row := self._rows.at(path)) is not None and row.kind == "directory"):
-            return True
-        if not item.was_led:  # else no folder is there
-            self._lead(item, path)
-        return False
-
-    def _lead(self, item: Scope, path: WorkspacePath) -> None:
-        """Look at the name of an item's folder in its parent, and then at the item again."""
-        self._waiting.appendleft(structs.replace(item, was_led=True))
-        names = frozenset((path.name,))
-        self._waiting.appendleft(Scope(path=path.parent, names=names, is_call=True))
 
     def _look_into(self, item: Scope, path: WorkspacePath) -> None:
         try:
@@ -237,9 +225,10 @@ class Observation:
         self._gone.update(known)
 
     def _lead_up(self, item: Scope, path: WorkspacePath) -> None:
-        """Look at the parent first: the folder is gone, or another one has its name."""
+        """Look at the parent first: the folder is unknown or gone, or another one has its name."""
         if not item.was_led:
-            self._lead(item, path)
+            self._waiting.appendleft(structs.replace(item, was_led=True))
+            self._waiting.appendleft(Scope(path=path.parent, names=frozenset((path.name,)), is_call=True))
         elif not item.was_delayed:
             self._later.append(structs.replace(item, was_delayed=True))
         elif item.folder is not None:
@@ -492,8 +481,6 @@ class Observation:
             kind, before = _REMOVALS.get(row.kind, Operation.DELETE), row.version
             number = self._context.found.add(kind, row.path, row.key, before=before, mode=row.mode)
         self._rows.put((structs.replace(row, kind="absent", identity=None, number=number),))
-        if below:
-            self._rows.take_away(row.key, number)
         for each in (row, *below):
             if each.kind == "file":
                 self._look_at_links(each.path, each.identity)

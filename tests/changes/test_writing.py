@@ -11,9 +11,11 @@ from msgspec.structs import replace
 from filetools.changes.decision import KnownPath, PutDecision, UnsavedText
 from filetools.changes.steps.look import Look
 from filetools.changes.writing import WriteRequest, decide_append, decide_write
-from filetools.content.editing.text_edits import TextEdit
 from filetools.content.ends import ends_like
+from filetools.content.formats import UTF8
 from filetools.content.version import version_of
+from filetools.editors.documents import OpenText
+from filetools.journal.documents import Document
 from filetools.journal.journal import View
 from filetools.journal.seen_versions import SeenVersion
 from filetools.models.records import Actor
@@ -95,7 +97,9 @@ def test_a_stale_version_is_refused_with_what_has_changed_since() -> None:
 
 
 def test_a_refusal_names_the_version_that_would_have_been_taken() -> None:
-    unsaved = UnsavedText(version=version_of(b"typed"), content=b"typed")
+    document = Document(id="d", key="a.txt", path="a.txt", base=None, text_format=UTF8)
+    opened = OpenText(document=document, text="typed", base=None, base_text="")
+    unsaved = UnsavedText(opened=opened, version=version_of(b"typed"), content=b"typed")
     now = replace(known("a.txt", OLD), unsaved=unsaved)
     new = WriteRequest(content="x", expected_version=version_of(b"typed"))
     assert refusal_of(lambda: decide_append(now, new, SETTINGS)).details["current_version"] == now.seen.version
@@ -167,4 +171,4 @@ def test_an_append_goes_to_the_end_in_the_form_of_the_file() -> None:
     now = known("w.txt", FILES["w.txt"], knows(b"gone"))
     answer = decide_append(now, WriteRequest(content="x\n"), SETTINGS)
     assert answer.content == b"one\r\ntwo\r\nx\r\n"
-    assert (answer.added_bytes, answer.newline, answer.edits) == (3, "crlf", (TextEdit(10, 10, "x\r\n"),))
+    assert (answer.added_bytes, answer.newline) == (3, "crlf")

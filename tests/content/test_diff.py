@@ -10,7 +10,6 @@ from filetools.content.differences.diff import (
     PatchHunk,
     minimal_edits,
     patch_of_edits,
-    refined,
     structured_patch,
     unified_diff,
 )
@@ -134,12 +133,6 @@ def test_hunks_of_edits_cost_as_much_as_the_edits() -> None:
         return steps_of(lambda: patch_of_edits(text, new_text, edits))
 
     assert steps(200_000) == steps(2_000)
-
-
-@given(TEXTS, TEXTS)
-def test_refined_edits_do_the_same(old: str, new: str) -> None:
-    edits = [TextEdit(0, len(old), new)]
-    assert apply_text_edits(old, refined(old, edits)) == new
 
 
 def test_unified_diff_names_its_files_as_git_does() -> None:

@@ -168,8 +168,8 @@ async def test_an_edit_that_is_half_or_double_is_refused(
 @pytest.mark.parametrize(
     ("name", "hint"),
     [
-        ("file:changed", "there are file:created, file:deleted, file:modified"),
-        ("File:created", "there are agent:tool:completed, "),
+        ("file:changed", "known events are file:created, file:deleted, file:modified"),
+        ("File:created", "known events are agent:tool:completed, "),
         ("modified", "file:modified"),
     ],
 )

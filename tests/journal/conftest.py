@@ -35,11 +35,3 @@ def open_journal(state: Path) -> Iterator[OpenJournal]:
 @pytest.fixture
 def journal(open_journal: OpenJournal) -> Journal:
     return open_journal()
-
-
-@pytest.fixture
-def relaxed(state: Path) -> Iterator[Journal]:
-    """One embedded journal, for tests that do not depend on the durability."""
-    journal = Journal(state, durability="relaxed", timeout_seconds=60)
-    yield journal
-    journal.close()

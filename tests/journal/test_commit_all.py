@@ -47,36 +47,36 @@ def drafts_of(journal: Journal, count: int) -> list[CommitDraft]:
     return [CommitDraft(changes=[change], actor=ALICE) for change in changes]
 
 
-def test_a_refused_draft_does_not_disturb_the_others(relaxed: Journal) -> None:
-    drafts = drafts_of(relaxed, 8)
+def test_a_refused_draft_does_not_disturb_the_others(journal: Journal) -> None:
+    drafts = drafts_of(journal, 8)
     closing = DocumentClosing(id="no such document", expected_version=1)
-    late = structs.replace(draft(relaxed, "late", b"mine"), document=closing)
-    outcomes = relaxed.commit_all([*drafts[:4], CommitDraft(changes=[late], actor=ALICE), *drafts[4:]])
+    late = structs.replace(draft(journal, "late", b"mine"), document=closing)
+    outcomes = journal.commit_all([*drafts[:4], CommitDraft(changes=[late], actor=ALICE), *drafts[4:]])
     assert isinstance(outcomes.pop(4), HeadMovedError)
     made = [outcome[0].after for outcome in outcomes if isinstance(outcome, tuple)]
     assert made == [one.changes[0].after for one in drafts]
-    assert sorted(heads_below(relaxed, "")) == sorted(
+    assert sorted(heads_below(journal, "")) == sorted(
         (one.changes[0].path, str(one.changes[0].after)) for one in drafts
     )
 
 
-def test_a_name_that_is_not_text_fails_alone(relaxed: Journal) -> None:
-    first, second = drafts_of(relaxed, 2)
-    bad = CommitDraft(changes=[draft(relaxed, "b", b"2", path="bad-\udc80")], actor=ALICE)
-    outcomes = relaxed.commit_all([first, bad, second])
+def test_a_name_that_is_not_text_fails_alone(journal: Journal) -> None:
+    first, second = drafts_of(journal, 2)
+    bad = CommitDraft(changes=[draft(journal, "b", b"2", path="bad-\udc80")], actor=ALICE)
+    outcomes = journal.commit_all([first, bad, second])
     assert [isinstance(outcome, tuple) for outcome in outcomes] == [True, False, True]
     assert isinstance(outcomes[1], UnicodeEncodeError)
-    assert [path for path, _ in heads_below(relaxed, "")] == ["f0", "f1"]
+    assert [path for path, _ in heads_below(journal, "")] == ["f0", "f1"]
 
 
-def test_a_vanished_journal_fails_all_and_takes_nothing(state: Path, relaxed: Journal) -> None:
-    put(relaxed, "a", b"1")
-    drafts = drafts_of(relaxed, 4)
+def test_a_vanished_journal_fails_all_and_takes_nothing(state: Path, journal: Journal) -> None:
+    put(journal, "a", b"1")
+    drafts = drafts_of(journal, 4)
     (state / "journal.db").rename(state / "elsewhere.db")
-    assert [type(outcome) for outcome in relaxed.commit_all(drafts)] == [StateDamagedError] * 4
+    assert [type(outcome) for outcome in journal.commit_all(drafts)] == [StateDamagedError] * 4
     (state / "elsewhere.db").rename(state / "journal.db")
-    assert relaxed.positions().newest == 1
-    assert put(relaxed, "f0", b"0").number == 2
+    assert journal.positions().newest == 1
+    assert put(journal, "f0", b"0").number == 2
 
 
 def test_a_waiting_commit_times_out(state: Path) -> None:
@@ -91,12 +91,12 @@ def test_a_waiting_commit_times_out(state: Path) -> None:
     journal.close()
 
 
-def test_many_threads_lose_nothing(relaxed: Journal) -> None:
+def test_many_threads_lose_nothing(journal: Journal) -> None:
     def work(name: str) -> list[ChangeRecord]:
-        return [put(relaxed, f"{name}/{turn}", b"x", noted=turn % 2 == 0) for turn in range(10)]
+        return [put(journal, f"{name}/{turn}", b"x", noted=turn % 2 == 0) for turn in range(10)]
 
     with ThreadPoolExecutor(16) as pool:
         records = [record for found in pool.map(work, [f"t{index}" for index in range(16)]) for record in found]
     assert sorted(record.number for record in records) == list(range(1, 161))
-    assert len(list(heads_below(relaxed, ""))) == 160
-    assert len(relaxed.marks.unfinished("pending")) == 80
+    assert len(list(heads_below(journal, ""))) == 160
+    assert len(journal.marks.unfinished("pending")) == 80

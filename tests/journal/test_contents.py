@@ -29,53 +29,53 @@ def spoil_row(state: Path, content: bytes) -> None:
     database.close()
 
 
-def test_a_flipped_bit_in_a_row_is_detected_and_repaired(state: Path, relaxed: Journal) -> None:
-    put(relaxed, "a", b"precious")
+def test_a_flipped_bit_in_a_row_is_detected_and_repaired(state: Path, journal: Journal) -> None:
+    put(journal, "a", b"precious")
     spoil_row(state, b"precious")
     with pytest.raises(VersionGoneError):
-        relaxed.contents.get(v(b"precious"))
-    put(relaxed, "b", b"precious")
-    assert relaxed.contents.get(v(b"precious")) == b"precious"
+        journal.contents.get(v(b"precious"))
+    put(journal, "b", b"precious")
+    assert journal.contents.get(v(b"precious")) == b"precious"
 
 
 @pytest.mark.parametrize("offset", [0, 77, -1])
-def test_a_flipped_bit_in_a_file_is_detected_and_repaired(state: Path, relaxed: Journal, offset: int) -> None:
-    put(relaxed, "a", LARGE)
+def test_a_flipped_bit_in_a_file_is_detected_and_repaired(state: Path, journal: Journal, offset: int) -> None:
+    put(journal, "a", LARGE)
     damage(state / "blobs" / LARGE_NAME, offset)
     with pytest.raises(VersionGoneError):
-        relaxed.contents.get(v(LARGE))
-    put(relaxed, "b", LARGE)
-    assert relaxed.contents.get(v(LARGE)) == LARGE
+        journal.contents.get(v(LARGE))
+    put(journal, "b", LARGE)
+    assert journal.contents.get(v(LARGE)) == LARGE
 
 
-def test_a_file_cut_short_or_missing_is_not_had(state: Path, relaxed: Journal) -> None:
-    put(relaxed, "a", LARGE)
+def test_a_file_cut_short_or_missing_is_not_had(state: Path, journal: Journal) -> None:
+    put(journal, "a", LARGE)
     place = state / "blobs" / LARGE_NAME
     os.truncate(place, 10)
-    assert not relaxed.contents.has(v(LARGE))
+    assert not journal.contents.has(v(LARGE))
     place.unlink()
-    assert not relaxed.contents.has(v(LARGE))
+    assert not journal.contents.has(v(LARGE))
     with pytest.raises(VersionGoneError):
-        relaxed.contents.get(v(LARGE))
+        journal.contents.get(v(LARGE))
 
 
 @pytest.mark.parametrize("kind", ["fifo", "link", "directory"])
-def test_something_else_in_the_place_of_a_file_is_not_read(state: Path, relaxed: Journal, kind: str) -> None:
-    put(relaxed, "a", LARGE)
+def test_something_else_in_the_place_of_a_file_is_not_read(state: Path, journal: Journal, kind: str) -> None:
+    put(journal, "a", LARGE)
     place = state / "blobs" / LARGE_NAME
     place.rename(state / "real")
     {"fifo": os.mkfifo, "link": lambda name: name.symlink_to(state / "real"), "directory": Path.mkdir}[kind](place)
     with pytest.raises(VersionGoneError):
-        relaxed.contents.get(v(LARGE))
+        journal.contents.get(v(LARGE))
 
 
-def test_a_file_that_retention_takes_before_the_commit_is_written_again(state: Path, relaxed: Journal) -> None:
-    relaxed.contents.put_all({v(LARGE): LARGE})
+def test_a_file_that_retention_takes_before_the_commit_is_written_again(state: Path, journal: Journal) -> None:
+    journal.contents.put_all({v(LARGE): LARGE})
     (state / "blobs" / LARGE_NAME).unlink()
-    relaxed._database.write(
-        lambda connection: relaxed.contents.record(connection, 1, before=None, after=v(LARGE), content=LARGE)
+    journal._database.write(
+        lambda connection: journal.contents.record(connection, 1, before=None, after=v(LARGE), content=LARGE)
     )
-    assert relaxed.contents.get(v(LARGE)) == LARGE
+    assert journal.contents.get(v(LARGE)) == LARGE
 
 
 @pytest.mark.parametrize("kind", ["file", "link"])
@@ -89,11 +89,11 @@ def test_something_else_in_the_place_of_a_folder_is_damage(state: Path, tmp_path
         Journal(state)
 
 
-def test_a_vanished_folder_fails_the_commit(state: Path, relaxed: Journal) -> None:
+def test_a_vanished_folder_fails_the_commit(state: Path, journal: Journal) -> None:
     (state / "blobs").rmdir()
     with pytest.raises(StateDamagedError):
-        put(relaxed, "a", LARGE)
-    assert relaxed.positions().newest == 0
+        put(journal, "a", LARGE)
+    assert journal.positions().newest == 0
 
 
 @pytest.fixture
@@ -175,8 +175,8 @@ def test_after_a_failed_sync_nothing_is_recorded_and_nothing_left(
         assert journal.contents.get(v(LARGE)) == LARGE
 
 
-def test_mirrors_get_no_bytes_of_a_row_that_is_damaged(state: Path, relaxed: Journal) -> None:
-    number = put(relaxed, "a", b"precious").number
-    assert relaxed.backlog.since(number - 1)[1]
+def test_mirrors_get_no_bytes_of_a_row_that_is_damaged(state: Path, journal: Journal) -> None:
+    number = put(journal, "a", b"precious").number
+    assert journal.backlog.since(number - 1)[1]
     spoil_row(state, b"precious")
-    assert not relaxed.backlog.since(number - 1)[1]
+    assert not journal.backlog.since(number - 1)[1]

@@ -122,15 +122,15 @@ def test_the_documents_of_a_folder_are_those_at_its_path_and_below_it(journal: J
     assert {document.key for document in journal.documents.all()} == keys
 
 
-def test_what_a_document_builds_on_is_never_forgotten(relaxed: Journal) -> None:
+def test_what_a_document_builds_on_is_never_forgotten(journal: Journal) -> None:
     for index in range(30):
-        relaxed.marks.synced([put(relaxed, "a", os.urandom(100) + b"%d" % index).number])
+        journal.marks.synced([put(journal, "a", os.urandom(100) + b"%d" % index).number])
     content = b"base of an open document"
-    relaxed.contents.keep(content, v(content))
+    journal.contents.keep(content, v(content))
     new = Document(id="doc", key="a", path="a", base=v(content), text_format=UTF_8)
-    relaxed.documents.open(new, content.decode(), Handle(name="h", document_id="", actor=ANN, leased_until=0))
-    relaxed.maintain(retention_bytes=0, retention_records=0)
-    assert relaxed.contents.get(v(content)) == content
+    journal.documents.open(new, content.decode(), Handle(name="h", document_id="", actor=ANN, leased_until=0))
+    journal.maintain(retention_bytes=0, retention_records=0)
+    assert journal.contents.get(v(content)) == content
 
 
 def test_changes_of_documents_are_returned_from_a_position_on(open_journal: OpenJournal) -> None:

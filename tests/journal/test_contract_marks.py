@@ -117,7 +117,6 @@ def test_what_must_be_restored_is_not_synced_and_its_head_is_not_certain(
     journal.marks.synced([second.number])
     journal.close()
     rebooted(state)
-    open_journal().close()
     journal = open_journal()
     assert (numbers(journal.marks.unfinished("unrestored")), journal.marks.unfinished("unsynced")) == (
         [first.number],

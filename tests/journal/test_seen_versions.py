@@ -25,39 +25,39 @@ def noted(journal: Journal, owner: str, count: int, *, since: float, prefix: str
     )
 
 
-def test_old_rows_go_and_young_ones_stay(relaxed: Journal) -> None:
+def test_old_rows_go_and_young_ones_stay(journal: Journal) -> None:
     for owner in ("alice", "bob"):
-        noted(relaxed, owner, 401, since=NOW - 10_000, prefix="old-")
-        noted(relaxed, owner, 2, since=NOW, prefix="young-")
-    tidy_seen_versions(relaxed._database, NOW - 1)
-    assert [keys_of(relaxed, owner) for owner in ("alice", "bob")] == [["young-0", "young-1"]] * 2
+        noted(journal, owner, 401, since=NOW - 10_000, prefix="old-")
+        noted(journal, owner, 2, since=NOW, prefix="young-")
+    tidy_seen_versions(journal._database, NOW - 1)
+    assert [keys_of(journal, owner) for owner in ("alice", "bob")] == [["young-0", "young-1"]] * 2
 
 
-def test_of_too_many_rows_the_oldest_go(relaxed: Journal) -> None:
-    noted(relaxed, "alice", MOST_SEEN + 201, since=NOW)
-    noted(relaxed, "bob", 2, since=NOW)
-    tidy_seen_versions(relaxed._database, 0.0)
-    (rows,) = relaxed._database.row("SELECT count(*) FROM seen_versions WHERE owner = 'alice'")
-    assert (rows, keys_of(relaxed, "alice")[0]) == (MOST_SEEN, "201")
-    assert len(keys_of(relaxed, "bob")) == 2
+def test_of_too_many_rows_the_oldest_go(journal: Journal) -> None:
+    noted(journal, "alice", MOST_SEEN + 201, since=NOW)
+    noted(journal, "bob", 2, since=NOW)
+    tidy_seen_versions(journal._database, 0.0)
+    (rows,) = journal._database.row("SELECT count(*) FROM seen_versions WHERE owner = 'alice'")
+    assert (rows, keys_of(journal, "alice")[0]) == (MOST_SEEN, "201")
+    assert len(keys_of(journal, "bob")) == 2
 
 
-def test_the_leader_tidies_and_texts_kept_for_old_rows_alone_go_at_once(relaxed: Journal) -> None:
+def test_the_leader_tidies_and_texts_kept_for_old_rows_alone_go_at_once(journal: Journal) -> None:
     now = time.time()
     for content, when in ((b"known", now), (b"forgotten", now - 2 * LIVE_SECONDS)):
-        relaxed.contents.keep(content, v(content))
+        journal.contents.keep(content, v(content))
         row = SeenVersion(version=v(content), base=v(content), is_whole=True, time=when)
-        relaxed.seen_versions.save([("alice", content.decode(), row)])
-    relaxed.maintain(retention_bytes=0, retention_records=MUCH)
-    assert keys_of(relaxed, "alice") == ["known"]
-    assert [relaxed.contents.has(v(content)) for content in (b"known", b"forgotten")] == [True, False]
+        journal.seen_versions.save([("alice", content.decode(), row)])
+    journal.maintain(retention_bytes=0, retention_records=MUCH)
+    assert keys_of(journal, "alice") == ["known"]
+    assert [journal.contents.has(v(content)) for content in (b"known", b"forgotten")] == [True, False]
 
 
-def test_of_too_many_rows_the_texts_of_those_that_went_are_free(relaxed: Journal) -> None:
+def test_of_too_many_rows_the_texts_of_those_that_went_are_free(journal: Journal) -> None:
     now = time.time()
-    noted(relaxed, "alice", MOST_SEEN, since=now - MOST_SEEN)
-    relaxed.contents.keep(b"surplus", v(b"surplus"))
+    noted(journal, "alice", MOST_SEEN, since=now - MOST_SEEN)
+    journal.contents.keep(b"surplus", v(b"surplus"))
     surplus = SeenVersion(version=v(b"surplus"), base=v(b"surplus"), is_whole=True, time=now - 2 * MOST_SEEN)
-    relaxed.seen_versions.save([("alice", "surplus", surplus)])
-    relaxed.maintain(retention_bytes=0, retention_records=MUCH)
-    assert not relaxed.contents.has(v(b"surplus"))
+    journal.seen_versions.save([("alice", "surplus", surplus)])
+    journal.maintain(retention_bytes=0, retention_records=MUCH)
+    assert not journal.contents.has(v(b"surplus"))

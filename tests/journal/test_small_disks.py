@@ -12,9 +12,11 @@ import pytest
 
 from filetools.content.version import version_of
 from filetools.errors import DiskFullError
+from filetools.journal.commit import ObservedChanges
 from filetools.journal.journal import Journal
 from filetools.journal.storage.birth import PARTS
 from filetools.journal.tree_rows import TreeRow, TreeTable
+from filetools.models.records import Operation
 from tests.support.inside import database_of
 from tests.support.journals import put, worker
 from tests.support.mounts import fill, mounted
@@ -115,9 +117,9 @@ def test_the_rows_below_a_folder_are_those_with_its_name_and_a_slash(tmp_path: P
 
 
 def test_everything_below_a_folder_moves_with_it(tmp_path: Path) -> None:
-    def look(_: object, rows: TreeTable) -> None:
+    def look(found: ObservedChanges, rows: TreeTable) -> None:
         rows.put([row("d", kind="directory"), row("d/a"), row("d/a/b")])
-        rows.move_folder(row("d", kind="directory"), "new", "new")
+        found.add(Operation.MOVE_DIRECTORY, "new", "new", old=("d", "d"))
         assert [found.path for found in rows.below("new")] == ["new/a", "new/a/b"]
         assert rows.below("d") == []
         assert rows.get("d/a") is None

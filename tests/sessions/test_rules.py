@@ -56,10 +56,10 @@ def test_what_is_no_json_is_refused_in_one_line(data: bytes | str) -> None:
     ("data", "message"),
     [
         (b"{}", "not an array of feedback items"),
-        ([item("a"), 5], "item 1 is not a feedback item: no object"),
+        ([item("a"), 5], "item 1 is not a feedback item: not an object"),
         ([{}], "item 0 is not a feedback item: `timestamp` is missing"),
-        ([item("a", feedback_type=None)], "item 0 is not a feedback item: `feedback_type` is no text"),
-        ([item("a") | {"content": ["a"]}], "item 0 is not a feedback item: `content` is no text"),
+        ([item("a", feedback_type=None)], "item 0 is not a feedback item: `feedback_type` is not text"),
+        ([item("a") | {"content": ["a"]}], "item 0 is not a feedback item: `content` is not text"),
     ],
 )
 def test_the_first_thing_that_is_no_item_is_named(data: Any, message: str) -> None:

@@ -6,10 +6,12 @@ import os
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
-from filetools.stores.private import ORPHAN_AGE_SECONDS, Owner, is_left_behind
+from filetools.paths.workspace import Workspace
+from filetools.stores.private import ORPHAN_AGE_SECONDS, PrivateDirectory, is_left_behind
 from tests.support.store_worlds import FILE, LocalWorld
 
 PREPARE = """
@@ -45,11 +47,15 @@ def test_a_living_process_keeps_its_temporary_files_and_a_killed_one_does_not(na
     assert (native.hidden(), native.look(FILE)) == (set(), b"one")
 
 
+def opened(root: Path) -> PrivateDirectory:
+    return PrivateDirectory(Workspace.open(root), root / ".filetools")
+
+
 def test_a_forked_child_has_names_of_its_own(native: LocalWorld) -> None:
-    owner = Owner()
+    private = opened(native.root)
     reader, writer = os.pipe()
     if os.fork() == 0:
-        made = owner.new_name()
+        made = private.new_name()
         os.write(writer, f"{made} {is_left_behind(made, NOW_NS)}".encode())
         os._exit(0)
     os.wait()
@@ -57,8 +63,8 @@ def test_a_forked_child_has_names_of_its_own(native: LocalWorld) -> None:
     os.close(reader)
     os.close(writer)
     assert (name.startswith(f"{os.getpid()}-"), judged) == (False, "False")
-    assert (is_left_behind(name, NOW_NS), is_left_behind(owner.new_name(), NOW_NS)) == (True, False)
-    owner.close()
+    assert (is_left_behind(name, NOW_NS), is_left_behind(private.new_name(), NOW_NS)) == (True, False)
+    private.close()
 
 
 def altered(name: str, **fields: str) -> str:
@@ -67,9 +73,8 @@ def altered(name: str, **fields: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def name() -> str:
-    owner = Owner()
-    made = owner.new_name()
+def name(tmp_path_factory: pytest.TempPathFactory) -> str:
+    made = opened(tmp_path_factory.mktemp("root")).new_name()
     assert not is_left_behind(made, OLD_NS)
     return made
 

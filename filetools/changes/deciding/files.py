@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Final
@@ -11,6 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from filetools.changes.decision import (
+    EditReport,
     KnownPath,
     PutDecision,
     UnsavedText,
@@ -34,12 +35,12 @@ from filetools.changes.steps.unsaved import (
     unsaved_text,
     with_document,
 )
-from filetools.changes.writing import CONTEXT_LINES, ChangeBytes, DecideWrite, WriteRequest, changed_text, with_text
-from filetools.content.differences.diff import structured_patch
-from filetools.content.facts import inspect
+from filetools.changes.writing import DecideWrite, WriteRequest, with_text
+from filetools.content.differences.diff import patch_of_edits, structured_patch
+from filetools.content.editing.edits import BytesOutcome
+from filetools.content.facts import describe, inspect
 from filetools.content.formats import UTF8, TextFormat
 from filetools.content.version import version_of
-from filetools.editors.documents import OpenText
 from filetools.errors import (
     EditNotFoundError,
     InvalidArgumentError,
@@ -52,7 +53,10 @@ from filetools.models.records import Actor
 from filetools.models.words import OnConflict
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.permissions.gatekeeper import Permit
+from filetools.permissions.requests import Proposal
 
+ChangeBytes = Callable[[bytes, TextFormat], BytesOutcome]
+CONTEXT_LINES: Final = 3
 LOOKED_THROUGH: Final = 1000
 """Records of a path that are searched for a shortened version."""
 
@@ -68,7 +72,7 @@ def seen_by(parts: Parts, look: Look, actor: Actor) -> KnownPath:
     opened, unsaved = unsaved_text(parts, look), None
     if opened is not None:
         content, version = parts.documents.texts.bytes_of(opened)
-        unsaved = UnsavedText(version=version, content=content)
+        unsaved = UnsavedText(opened=opened, version=version, content=content)
     return KnownPath(
         seen=look, actor=actor, rows=parts.tracker.rows(actor, look.key), unsaved=unsaved,
         content=partial(content_of, parts, look), had=partial(versions_had, parts, look.key), kept=partial(_kept, parts),
@@ -220,26 +224,24 @@ class TextChange(Struct, frozen=True, kw_only=True):
             EditNotFoundError, EditAmbiguousError, EncodingError, VersionMismatchError, PathNotFoundError
         """
         now = seen_by(parts, seen, self.actor)
-        opened = unsaved_text(parts, seen)
-        if opened is not None:
-            return self._of_unsaved(parts, seen, opened, now)
+        if now.unsaved is not None:
+            return self._of_unsaved(parts, seen, now, now.unsaved)
         if seen.stat is None:
             raise PathNotFoundError(seen.path)
         require_version(now, self.expected_version)
         return self.made(now.content(), facts_now(now).text_format)
 
-    def _of_unsaved(self, parts: Parts, seen: Look, opened: OpenText, now: KnownPath) -> PutDecision:
+    def _of_unsaved(self, parts: Parts, seen: Look, now: KnownPath, unsaved: UnsavedText) -> PutDecision:
         """Apply the change to the unsaved text, or to the file's if only that contains what is edited."""
-        content, version = parts.documents.texts.bytes_of(opened)
-        if self.expected_version is not None and not is_version(version, self.expected_version):
+        if self.expected_version is not None and not is_version(unsaved.version, self.expected_version):
             require_version(now, self.expected_version)
-        form = opened.document.text_format
+        form = unsaved.opened.document.text_format
         try:
-            return replace(self.made(content, form), base=version)
+            return replace(self.made(unsaved.content, form), base=unsaved.version)
         except EditNotFoundError:
             if seen.stat is not None and disk_text(parts, seen) is not None:
                 with suppress(EditNotFoundError):
-                    return self.made(content_of(parts, seen), form)
+                    return self.made(now.content(), form)
             raise
 
     def format_of(self, parts: Parts, path: WorkspacePath, content: bytes) -> TextFormat | None:
@@ -260,9 +262,24 @@ class TextChange(Struct, frozen=True, kw_only=True):
             InvalidArgumentError: They are not text.
             EditNotFoundError, EditAmbiguousError, EncodingError: The change does not fit them.
         """
+        if text_format is None:
+            raise InvalidArgumentError(f"{self.path} is binary; it can only be replaced as a whole", path=self.path)
+        made, lines = self.apply(content, text_format), self.context_lines
+        text, edits = made.outcome.text, made.outcome.spans
+        after, version = made.text_format or text_format, version_of(made.content)
         # Hunks are made here, in the worker, and not on the loop: the time for them grows with the text.
-        made = changed_text(self.path, content, text_format, self.apply, context_lines=self.context_lines)
-        return replace(made, is_strict=self.expected_version is not None, mode=self.mode, on_conflict=self.on_conflict)
+        hunks = tuple(hunk.to_dict() for hunk in patch_of_edits(made.before, text, edits, lines))
+        counts, repairs = made.outcome.counts, made.outcome.repairs
+        return PutDecision(
+            content=made.content,
+            facts=describe(made.content, text, after, name=self.path, version=version),
+            text=text,
+            edits=edits,
+            report=EditReport(hunks=hunks, counts=counts, repairs=repairs, context_lines=lines),
+            is_strict=self.expected_version is not None,
+            mode=self.mode,
+            on_conflict=self.on_conflict,
+        )
 
 
 class AnsweredPut(Struct, frozen=True, kw_only=True):
@@ -270,12 +287,10 @@ class AnsweredPut(Struct, frozen=True, kw_only=True):
 
     text: str
     """The text that the person allowed or gave."""
-    unsaved_version: str | None
-    disk_version: str | None
+    proposal: Proposal
+    """What they saw; they are asked again if another unsaved text would be dropped."""
     own: Decide
     """The call's own decision; what it refuses is refused."""
-    drops_unsaved: bool
-    """True if they saw unsaved text that would be dropped; they are asked again if there is another one."""
     actor: Actor
 
     def __call__(self, parts: Parts, look: Look) -> PutDecision:
@@ -286,23 +301,24 @@ class AnsweredPut(Struct, frozen=True, kw_only=True):
             UnsavedQuestion: The unsaved text is not what they saw, so they must be asked again.
             FileToolsError: As the call itself.
         """
-        opened = unsaved_text(parts, look)
-        unsaved = None if opened is None else parts.documents.texts.bytes_of(opened)[1]
-        is_seen = (unsaved, look.version) == (self.unsaved_version, self.disk_version)
-        if not is_seen and not self.drops_unsaved:
-            seen, current = (self.unsaved_version or self.disk_version), (unsaved or look.version)
+        now, shown = seen_by(parts, look, self.actor), self.proposal
+        opened = None if now.unsaved is None else now.unsaved.opened
+        drops_unsaved = shown.replacing_unsaved is not None
+        seen = (shown.version,) if shown.unsaved_version is None else (shown.unsaved_version, shown.version)
+        is_seen = now.standing == seen
+        if not is_seen and not drops_unsaved:
             reason = "it is not what the person saw who gave it another text; repeat the call unchanged"
-            raise VersionMismatchError(look.path, seen, current, reason=reason)
+            raise VersionMismatchError(look.path, seen[0], now.standing[0], reason=reason)
         own = self.own(parts, look)
-        if self.drops_unsaved:
+        if drops_unsaved:
             own = replace(own, on_conflict="allow" if is_seen else "ask")
         if not is_seen:
             return own
         own = with_document(parts, look, own)
         if own.text_for(look.path) == self.text:
             return own
-        made = self._instead(parts, look, own, (disk_text(parts, look) or "") if opened is None else opened.text)
-        if opened is not None and not self.drops_unsaved:
+        made = self._instead(parts, now, own, (disk_text(parts, look) or "") if opened is None else opened.text)
+        if opened is not None and not drops_unsaved:
             # They saw the unsaved text, and their change of it is merged into it like any other change.
             made = put_beside(parts, look, opened, opened.text, self.text, made)
         elif opened is not None:
@@ -310,20 +326,19 @@ class AnsweredPut(Struct, frozen=True, kw_only=True):
         hunks = structured_patch(own.text_for(look.path) or "", made.text_for(look.path) or "")
         return replace(made, is_merged=True, foreign=tuple(dict(hunk.to_dict()) for hunk in hunks))
 
-    def _instead(self, parts: Parts, look: Look, own: PutDecision, before: str) -> PutDecision:
+    def _instead(self, parts: Parts, now: KnownPath, own: PutDecision, before: str) -> PutDecision:
         """Return the decision for the person's text, ignoring unsaved text."""
-        now = seen_by(parts, look, self.actor)
-        there = look.facts
+        there = now.seen.facts
         form = own.facts.text_format or (there and there.text_format) or UTF8
-        made = with_text(own, look.path, self.text, form, before)
-        refuse_size(look.path, len(made.content), parts.settings)
+        made = with_text(own, now.seen.path, self.text, form, before)
+        refuse_size(now.seen.path, len(made.content), parts.settings)
         known = now.newest
         if made.sent is None and known is not None and known.base in now.standing:
             # Its actor knows only what it sent, so that its next whole text is merged with the person's.
             if own.shown is not None and known.base == own.shown.before:
                 made = replace(made, sent=own.shown.content, sent_version=own.shown.version)
             elif own.in_buffer:  # it knows the file as it is
-                made = replace(made, sent=content_of(parts, look), sent_version=known.base)
+                made = replace(made, sent=now.content(), sent_version=known.base)
             else:
                 made = replace(made, sent=own.content, sent_version=own.facts.version)
         return made
@@ -335,7 +350,4 @@ def decide_as_allowed(permit: Permit, own: Decide, actor: Actor) -> Decide:
     text = proposal.replacing_unsaved if permit.edited_text is None else permit.edited_text
     if text is None:
         return own
-    return AnsweredPut(
-        text=text, unsaved_version=proposal.unsaved_version, disk_version=proposal.version, own=own,
-        drops_unsaved=proposal.replacing_unsaved is not None, actor=actor,
-    )  # fmt: skip
+    return AnsweredPut(text=text, proposal=proposal, own=own, actor=actor)

@@ -7,17 +7,15 @@ from collections.abc import Iterator
 from typing import Final
 
 from msgspec import Struct, structs
-from msgspec.structs import replace
 
 from filetools.changes.decision import PutDecision, overlapping, unmergeable
 from filetools.changes.parts import Parts
 from filetools.changes.steps.look import Look, content_of
-from filetools.changes.steps.unsaved import aside, disk_text, replaced
-from filetools.content.differences.diff import minimal_edits, refined
+from filetools.changes.steps.unsaved import aside, disk_text, rebased
 from filetools.content.differences.merging import merge, merge_bytes
 from filetools.content.facts import inspect
 from filetools.content.formats import UTF8, TextFormat, encode
-from filetools.editors.documents import OpenText, changed
+from filetools.editors.documents import OpenText
 from filetools.errors import BufferClosedError, InvalidArgumentError, PathNotFoundError, VersionGoneError
 from filetools.journal.commit import HeadMovedError
 from filetools.journal.documents import Document, DocumentChange, DocumentClosing
@@ -58,14 +56,9 @@ def _updated(parts: Parts, opened: OpenText, version: str) -> DocumentChange | N
     if text is None or facts.text_format is None:
         return None
     if not opened.document.is_dirty:
-        return replaced(opened, text, facts)
+        return rebased(opened, text, facts)
     merged = merge(opened.base_text, opened.text, text, by_words=parts.settings.is_prose(opened.document.path))
-    if merged.text is None:
-        return None
-    # The merge's edits replace whole lines, which would lose carets and selections.
-    edits = refined(opened.text, merged.edits)
-    made = changed(opened, merged.text, edits, base=version, is_dirty=merged.text != text, reason="disk")
-    return replace(made, text_format=facts.text_format)
+    return None if merged.text is None else rebased(opened, merged.text, facts, file_text=text)
 
 
 def _author(parts: Parts, key: str, number: int) -> Actor:
@@ -122,10 +115,9 @@ class DocumentSave(Struct, frozen=True):
         encoding = None if self.text_format is None else self.text_format.encoding
         facts, text = inspect(content, name=seen.path, encoding=encoding)
         text = opened.text if is_level else text or ""
-        edits = minimal_edits(opened.text, text)
-        change = changed(opened, text, edits, base=facts.version, is_dirty=False, reason="saved")
-        if not is_level:
-            change = structs.replace(change, text_format=facts.text_format or change.text_format)
+        change = rebased(opened, text, facts, reason="saved")
+        if is_level:  # the bytes may look like another encoding
+            change = structs.replace(change, text_format=opened.document.text_format)
         # The editor gets what was merged in.
         decision = PutDecision(
             content=content, facts=facts, sent=content, sent_version=facts.version, is_merged=not is_level

@@ -17,7 +17,7 @@ from filetools.changes.decision import BASE_GONE, PutDecision, ShownText, overla
 from filetools.changes.parts import Parts
 from filetools.changes.steps.look import Look, content_of
 from filetools.changes.writing import with_text
-from filetools.content.differences.diff import minimal_edits, refined
+from filetools.content.differences.diff import minimal_edits
 from filetools.content.differences.merging import MergeResult, merge, merge_bytes
 from filetools.content.editing.text_edits import TextEdit, apply_text_edits
 from filetools.content.facts import ContentFacts, describe, inspect
@@ -25,7 +25,7 @@ from filetools.content.formats import TextFormat, decode, encode
 from filetools.content.version import version_of
 from filetools.editors.documents import OpenText, changed, typed
 from filetools.errors import EditConflictError, VersionGoneError, VersionMismatchError
-from filetools.journal.documents import Document, DocumentChange
+from filetools.journal.documents import Document, DocumentChange, EditReason
 from filetools.journal.records import Change
 from filetools.models.records import Operation
 from filetools.paths.workspace_path import WorkspacePath
@@ -82,7 +82,7 @@ def with_document(parts: Parts, seen: Look, decision: PutDecision) -> PutDecisio
     if not document.is_dirty:
         if text is None:
             return decision
-        return structs.replace(decision, document=replaced(opened, text, decision.facts, decision.edits))
+        return structs.replace(decision, document=rebased(opened, text, decision.facts, edits=decision.edits))
     text = text if decision.text is None else decision.text
     if on_conflict == "cancel" and not is_edit:
         raise unsaved_error(seen.path, document.version, is_cancelled=True)
@@ -128,13 +128,29 @@ def _text_of(parts: Parts, seen: Look, opened: OpenText, version: str | None) ->
     return text
 
 
-def replaced(
-    opened: OpenText, text: str, facts: ContentFacts, edits: Sequence[TextEdit] | None = None
+def rebased(
+    opened: OpenText,
+    text: str,
+    facts: ContentFacts,
+    *,
+    edits: Sequence[TextEdit] | None = None,
+    file_text: str | None = None,
+    reason: EditReason = "disk",
 ) -> DocumentChange:
-    """Return the change that makes a document equal to the file; `edits` are used if they lead there."""
+    """Return the change that gives a document another text, on the newest content of its file.
+
+    Args:
+        opened: The document.
+        text: Its next text.
+        facts: Facts of the file.
+        edits: Used if they lead to the text, so that the texts need not be compared.
+        file_text: The file's text; None if it is `text`.
+        reason: The reason.
+    """
+    is_dirty = file_text is not None and text != file_text
     if edits is None or apply_text_edits(opened.text, edits) != text:
         edits = minimal_edits(opened.text, text)
-    made = changed(opened, text, edits, base=facts.version, is_dirty=False, reason="disk")
+    made = changed(opened, text, edits, base=facts.version, is_dirty=is_dirty, reason=reason)
     return made if facts.text_format is None else structs.replace(made, text_format=facts.text_format)
 
 
@@ -147,30 +163,23 @@ def put_beside(parts: Parts, seen: Look, opened: OpenText, base: str, proposed: 
         opened: The document with the unsaved text.
         base: The text that the change starts from.
         proposed: The text that it results in.
-        plain: The decision without regard to unsaved text; its edits, if it has any, lead from `base` to `proposed`.
+        plain: The decision without regard to unsaved text.
 
     Raises:
         EditConflictError: The change overlaps with unsaved text.
         EncodingError: The file's encoding lacks a character of the new text.
     """
-    edits = plain.edits
     # What is appended is added to both texts, whatever they end with.
     is_addition = plain.added_bytes is not None and proposed.startswith(base)
     caught_up = _caught_up(parts, seen, opened)
     current = opened.text if caught_up is None else caught_up
     foreign: tuple[dict[str, Any], ...] = ()
     if is_addition:
-        added = proposed.removeprefix(base)
-        text, edits = current + added, (TextEdit(len(current), len(current), added),)
-    elif edits is not None and current == base:
-        text = proposed
+        text = current + proposed.removeprefix(base)
     else:
         merged = _merged(parts, seen, opened, base, current, proposed)
         text, foreign = merged.text or "", tuple(dict(hunk.to_dict()) for hunk in merged.foreign)
-        # The merge's edits replace whole lines, which would lose carets and selections.
-        edits = refined(current, merged.edits)
-    if current != opened.text:
-        edits = minimal_edits(opened.text, text)
+    edits = minimal_edits(opened.text, text)
     on_disk = _on_disk(parts, seen, base, proposed, is_addition=is_addition)
     form = opened.document.text_format
     is_merged = text != proposed
@@ -191,8 +200,7 @@ def put_beside(parts: Parts, seen: Look, opened: OpenText, base: str, proposed: 
         change = changed(opened, text, edits, base=opened.document.base, is_dirty=True, reason="merged")
         after = structs.replace(opened, text=text)
     else:
-        change = changed(opened, text, edits, base=facts.version, is_dirty=text != file_text, reason="merged")
-        change = structs.replace(change, text_format=facts.text_format or form)
+        change = rebased(opened, text, facts, edits=edits, file_text=file_text, reason="merged")
         document = structs.replace(opened.document, text_format=change.text_format)
         after = structs.replace(opened, text=text, document=document, base=on_disk, base_text=file_text or "")
     shown = after.shown_bytes()
@@ -209,7 +217,7 @@ def overwritten(parts: Parts, seen: Look, opened: OpenText, decision: PutDecisio
         raise unsaved_error(seen.path, opened.document.version, "and what would replace it is binary")
     kept, before = parts.documents.texts.bytes_of(opened)
     shown = ShownText(before=before, version=decision.facts.version, content=decision.content, text=text)
-    document = replaced(opened, text, decision.facts)
+    document = rebased(opened, text, decision.facts)
     return structs.replace(decision, document=document, kept_unsaved=kept, shown=shown)
 
 

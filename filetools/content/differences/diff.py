@@ -150,15 +150,6 @@ def minimal_edits(old_text: str, new_text: str) -> list[TextEdit]:
     return edits
 
 
-def refined(text: str, edits: Sequence[TextEdit]) -> list[TextEdit]:
-    """Convert edits of whole lines into small ones, comparing only those lines."""
-    return [
-        TextEdit(edit.start + one.start, edit.start + one.end, one.text)
-        for edit in edits
-        for one in minimal_edits(text[edit.start : edit.end], edit.text)
-    ]
-
-
 def _word_edits(before: str, after: str, offset: int = 0, *, most: int = _MAX_WORD_CHARACTERS) -> Iterator[TextEdit]:
     if not before or not after or len(before) + len(after) > most:
         yield _trimmed(before, after, offset)
