@@ -105,7 +105,9 @@ def _requested(
     """Return the requested part of a text, and the request, limited to one page if it asked for one."""
     if request.is_lines or (request.page and _exceeds_page(parts, whole)):
         request = _bounded(parts, request)
-    return (_part(whole, facts, bytes(content), request) if request.is_part else whole), request
+    elif not request.is_bytes:
+        return whole, request
+    return _part(whole, facts, bytes(content), request), request
 
 
 def _exceeds_page(parts: Parts, whole: ReadResult) -> bool:
