@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import copyreg
 import errno
 import os
 from collections.abc import Mapping, Sequence
@@ -59,14 +60,9 @@ class FileToolsError(Exception):
         return self.message
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _without_constructor, (type(self), self.message), self.__dict__
-
-
-def _without_constructor(kind: type[FileToolsError], message: str) -> FileToolsError:
-    """Make an error for unpickling: constructors of subclasses take other arguments than the message."""
-    error = kind.__new__(kind, message)
-    error.args = (message,)
-    return error
+        # Without the constructor: those of subclasses take other arguments than the message.
+        state = {**self.__dict__, "args": self.args}
+        return copyreg.__newobj__, (type(self), self.message), state  # type: ignore[attr-defined]
 
 
 class _AtPathError(FileToolsError):
@@ -350,9 +346,10 @@ class LockTimeoutError(
 class SyncFailedError(FileToolsError, code="SYNC_FAILED", retryable=True, action="Wait 5 seconds and retry"):
     """Raised when a strict mirror refused a write, or a synchronisation could not run."""
 
-    def __init__(self, path: str | None, reason: str) -> None:
-        about = f" for {path}" if path else ""
-        super().__init__(f"Synchronisation failed{about}: {reason}", path=path)
+    def __init__(self, path: str | None, reason: str, mirror: str = "mirror") -> None:
+        about = f" with {path}" if path else ""
+        super().__init__(f"The {mirror} is not in sync{about}: {reason}", path=path)
+        self.reason = reason
 
 
 class NetworkError(

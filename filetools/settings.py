@@ -125,11 +125,11 @@ def _checked(kind: _Kind, given: Mapping[str, Any], sources: Mapping[str, str] |
         InvalidArgumentError: A name is unknown (names the nearest), or a value is wrong.
     """
     defaults = {each.name: each.default for each in fields(kind)}
-    origins = {name: "" if sources is None else f" from {sources.get(name, 'argument')}" for name in given}
     return {
-        name: value if value is defaults.get(name, given) else _converted(kind, name, value, origins[name])
+        name: value if value is defaults.get(name, given)
+        else _converted(kind, name, value, "" if sources is None else f" from {sources.get(name, 'argument')}")
         for name, value in given.items()
-    }
+    }  # fmt: skip
 
 
 def _converted(kind: _Kind, name: str, value: Any, origin: str) -> Any:

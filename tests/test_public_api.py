@@ -183,7 +183,7 @@ print(json.dumps(lacking))
 """
     install = "pip install 'agent-filetools[{}]'".format
     cli = [f"filetools.cli needs the package 'click': {install('cli')}", "click"]
-    mcp = [f"filetools.servers.mcp needs the package 'mcp': {install('mcp')}", "mcp"]
+    mcp = [f"The MCP server needs the package 'mcp': {install('mcp')}", "mcp"]
     adapters = {
         f"filetools.adapters.{module}": [
             f"filetools.adapters.{module} needs the package {package!r}: {install(module.replace('_', '-'))}", package,
@@ -198,7 +198,7 @@ print(json.dumps(lacking))
         "filetools.cli": cli,
         "filetools.cli.commands.reading": cli,
         "filetools.servers.http": [
-            f"filetools.servers.http needs the package 'fastapi': {install('server')}", "fastapi",
+            f"The HTTP server needs the package 'fastapi': {install('server')}", "fastapi",
         ],
         "filetools.servers.mcp": mcp,
         "filetools.servers.mcp.server": mcp,

@@ -17,7 +17,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from filelock import FileLock, Timeout
+from filelock import FileLock
 
 from filetools.errors import AccessDeniedError, StateUntrustedError
 from filetools.journal.storage.birth import DATABASE_NAME, MARK_FILE, PARTS, connect, keep_mark, mark_of, sync_directory
@@ -226,12 +226,11 @@ def _locked() -> Iterator[None]:
     folder = user_directory()
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with FileLock(folder / f"{_ROOTS}.lock", timeout=_LOCK_SECONDS):
-            yield
-    except (OSError, Timeout) as exc:
-        if isinstance(exc, Timeout) or getattr(exc, "filename", None) in (str(folder), str(folder / f"{_ROOTS}.lock")):
-            raise _no_user_directory(exc) from exc
-        raise
+        held = FileLock(folder / f"{_ROOTS}.lock").acquire(timeout=_LOCK_SECONDS)
+    except OSError as exc:  # also a timeout
+        raise _no_user_directory(exc) from exc
+    with held:
+        yield
 
 
 def _no_user_directory(error: OSError) -> AccessDeniedError:

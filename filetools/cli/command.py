@@ -106,7 +106,7 @@ _SHARED: Final = {
         "--durability", type=click.Choice(get_args(Durability)), help="commit: changes survive a power cut; relaxed: a crash."
     ),
     "actor": click.option(
-        "--actor", metavar="NAME", callback=_filled, help="Act as this agent, with its permissions; else as you."
+        "--actor", metavar="NAME", callback=_filled, help="Act as this agent, with its permissions, not as you."
     ),
     "as_json": click.option("--json", "as_json", is_flag=True, help="Print results and errors as JSON, one per line."),
 }  # fmt: skip

@@ -25,12 +25,13 @@ from filetools.events.types import ApprovalRequired, Event, ToolApproved, ToolRe
 from filetools.journal.table import Table
 from filetools.locks.deadline import current_deadline, uncounted
 from filetools.models.records import Actor
-from filetools.permissions.approval_table import ApprovalRow, ApprovalTable
 from filetools.permissions.audience import Attendance, Audience, Case, Ticket
 from filetools.permissions.policy import DELETING_TOOLS, READING_TOOLS, RunTrust
 from filetools.permissions.requests import (
     ApprovalDecision,
     ApprovalRequest,
+    ApprovalRow,
+    ApprovalTable,
     AskReason,
     Risk,
     ShownChange,

@@ -156,7 +156,6 @@ class AgentProcess:
         self._signal(signal.SIGKILL)
         await self._released_within(seconds * 0.2)
         self._left_behind = self._is_held()
-        self._close()
 
     def _close(self, _life: object = None) -> None:
         """Kill and close what is left. Not in a `finally`: a loop that ends at once cancels a task before its first step."""

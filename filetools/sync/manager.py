@@ -152,10 +152,7 @@ class SyncManager:
                 has_followed = waiter.answer.result(seconds)
             mirror.give_up(waiter)
             if not has_followed:
-                reason = mirror.progress.error or f"did not answer in {seconds:g} s"
-                raise SyncFailedError(
-                    records[0].path if records else None, f"mirror {mirror.name!r} does not follow: {reason}"
-                )
+                raise mirror.failure(records[0].path if records else None)
 
     def standing(self) -> MirrorStatus:
         """Return the status of the mirrors if nothing changes: "in_sync", "pending" or "off"."""
@@ -231,7 +228,7 @@ class SyncManager:
                 suggested_action="Add one with 'filetools mirror add', or name one where the root is opened.",
             )
         if self._is_synchronising:
-            raise SyncFailedError(None, "already running")
+            raise SyncFailedError(None, "another synchronisation is running")
         self._is_synchronising = True
         results = []
         try:

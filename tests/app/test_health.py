@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import filetools
-from filetools.app.health import examine, repair
+from filetools.app.doctor import examine, repair
 from filetools.app.state import prepare_state
 from filetools.app.trust import own_folder
 from filetools.journal.journal import Journal

@@ -5,9 +5,8 @@ from pathlib import Path
 
 import pytest
 
-import filetools.app.surroundings as module
-from filetools.app.health import Health, examine
-from filetools.app.surroundings import Check, extras, installation, look_around
+import filetools.app.doctor as module
+from filetools.app.doctor import Check, Health, examine, extras, installation, look_around
 from filetools.settings import Settings
 from tests.support.declared import project
 from tests.support.hinted import said_by
@@ -42,9 +41,7 @@ def test_few_watches_are_a_warning_that_says_what_to_do(tmp_path: Path, monkeypa
 
 def test_a_file_system_whose_changes_are_not_noticed_is_a_warning(tmp_path: Path) -> None:
     assert found(tmp_path, "file system") == [Check(name="file system", state="ok", text="local")]
-    shown = (
-        "from pathlib import Path\nfrom filetools.app.surroundings import file_system\nprint(file_system(Path(place)))"
-    )
+    shown = "from pathlib import Path\nfrom filetools.app.doctor import file_system\nprint(file_system(Path(place)))"
     said = said_by(program=f"{IN_NAMESPACE.rpartition('print')[0]}{shown}", arguments=(tmp_path,))
     if "no mounts" in said or "/dev/fuse" in said:
         pytest.skip("mounting is not permitted here")

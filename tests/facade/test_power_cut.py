@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import filetools
-from filetools.app.health import examine
+from filetools.app.doctor import examine
 from filetools.content.version import version_of
 from filetools.errors import DiskFullError
 from tests.support.crashing import QUIET, Action, CrashingOpening, Tree, count_calls, die_at, grow, snapshot

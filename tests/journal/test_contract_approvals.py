@@ -10,8 +10,15 @@ import pytest
 
 from filetools.errors import StateDamagedError
 from filetools.journal.journal import Journal
-from filetools.permissions.approval_table import LEASE_SECONDS, MOST_BYTES, MOST_REQUESTS, ApprovalRow, ApprovalTable
-from filetools.permissions.requests import ApprovalAnswer, ApprovalDecision
+from filetools.permissions.requests import (
+    LEASE_SECONDS,
+    MOST_BYTES,
+    MOST_REQUESTS,
+    ApprovalAnswer,
+    ApprovalDecision,
+    ApprovalRow,
+    ApprovalTable,
+)
 from tests.support.journals import OpenJournal
 
 NOW: Final = 1000.0

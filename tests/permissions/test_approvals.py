@@ -14,11 +14,10 @@ from filetools.journal.journal import Journal
 from filetools.journal.table import Table
 from filetools.models.records import Actor
 from filetools.paths.workspace_path import WorkspacePath
-from filetools.permissions.approval_table import MOST_REQUESTS
 from filetools.permissions.approvals import Approvals, CallRun
 from filetools.permissions.audience import Case
 from filetools.permissions.policy import RunTrust
-from filetools.permissions.requests import ApprovalAnswer, ApprovalDecision, ApprovalRequest, AskReason
+from filetools.permissions.requests import MOST_REQUESTS, ApprovalAnswer, ApprovalDecision, ApprovalRequest, AskReason
 from tests.support.opened import steps_until
 from tests.support.people import ALICE, BOB, EDITOR, Notices, Person, proposal, run
 

@@ -77,7 +77,7 @@ OWNERS: Final[Mapping[str, str]] = {"pyee": "events", "sqlite3": "journal", "wat
 """Packages that one unit keeps to itself."""
 
 LENT: Final[Mapping[tuple[str, str], str]] = {
-    ("app/surroundings.py", "sqlite3"): "the doctor tells which SQLite this Python has",
+    ("app/doctor.py", "sqlite3"): "the doctor tells which SQLite this Python has",
     ("tree/watchdog_observer.py", "watchdog"): "replaces the unit `watch`",
 }
 """Modules that may import another unit's package all the same, each with its reason."""
@@ -102,8 +102,7 @@ DISK: Final[Mapping[str, str]] = {
     "app/opening.py": "compares the places of root, mirror and state directory",
     "app/mirrors.py": "makes the folder of a mirror before there is a store on it",
     "servers/mcp/roots_server.py": "tells which folders a command line or a client means, before there is a workspace",
-    "app/health.py": "examines a root that perhaps cannot be opened",
-    "app/surroundings.py": "looks at what a root stands on, opened or not",
+    "app/doctor.py": "examines a root that perhaps cannot be opened, and what it stands on",
     "permissions/policy.py": "reads permissions.json in the state directory",
     "facade/body_calls.py": "keeps what is being sent in a file without a name",
     "project/git.py": "looks for git among the programs of the machine, and for what of a repository git would touch",

@@ -11,9 +11,19 @@ import click
 from msgspec import to_builtins
 from rich.text import Text
 
-from filetools.app.health import Health, JournalReport, StateRepair, examine, repair
+from filetools.app.doctor import (
+    Check,
+    Health,
+    JournalReport,
+    StateRepair,
+    examine,
+    extras,
+    facts,
+    installation,
+    look_around,
+    repair,
+)
 from filetools.app.state import own_directory
-from filetools.app.surroundings import Check, extras, facts, installation, look_around
 from filetools.cli.command import command
 from filetools.cli.runner import NO_STATE, OWN, CommandRunner
 from filetools.cli.terminal import (

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from functools import partial
 from itertools import groupby
@@ -37,7 +36,7 @@ async def find(
 ) -> None:
     """Find files and folders by name.
 
-    A pattern without * ? [ is any part of the path, in any case; other patterns are globs. Exit code 1 if nothing is found.
+    A pattern without * ? [ matches any part of the path, ignoring case; others are globs. Exit code 1 if nothing is found.
     """
     await _search(runner, files, (path,), partial(files.search_files, pattern, all=everything), limit, show_entries)
 
@@ -71,7 +70,7 @@ async def find(
 @click.option("-o", "--only-matching", is_flag=True, help="Print only what matches.")
 @click.option("-l", "--files", "files_only", is_flag=True, help="Print only the paths of files.")
 @click.option("-c", "--count", is_flag=True, help="Print how many lines of each file match.")
-@click.option("-n", "--line-number", "numbers", is_flag=True, help="Accepted; line numbers are always shown.")
+@click.option("-n", "--line-number", "numbers", is_flag=True, help="No effect: line numbers are always shown.")
 @click.option("-r", "-R", "-E", "-H", "-I", "habits", is_flag=True, hidden=True, help="Accepted without effect.")
 @all_option
 @limit_option
@@ -105,11 +104,10 @@ async def grep(
     above, below = (context if each is None else each for each in (before, after))
     if files_only and count:
         raise InvalidArgumentError("Give -l or -c, not both")
-    is_highlighted = STDOUT.is_terminal and not multiline and never_matches_nothing(pattern, literal=literal)
     search = partial(
         files.grep_files, pattern, glob=glob, output_mode=mode, ignore_case=ignore_case, literal=literal,
         multiline=multiline, whole_words=whole_words, context=0 if only_matching else max(above, below),
-        only_matching=mode == "content" and (only_matching or is_highlighted), all=everything,
+        only_matching=mode == "content" and only_matching, all=everything,
     )  # fmt: skip
     await _search(
         runner, files, paths or (".",), search, limit, MatchPrinter(above, below, only_matching=only_matching).show
@@ -149,19 +147,12 @@ async def _search(
         print_note(f"There are more than {found} results; raise --limit to see them.")
 
 
-_MATCH_STYLE: Final = "bold red"
-_PROBES: Final = ("", "a ")
-"""Texts in which any expression that can match the empty string does so, whatever boundaries it requires."""
-
-
 class _FileLine(Struct, frozen=True):
     """One line of a file."""
 
     match: GrepMatch
     text: str
     is_match: bool
-    spans: tuple[tuple[int, int], ...] = ()
-    """The matches in it."""
 
 
 class MatchPrinter:
@@ -209,7 +200,7 @@ class MatchPrinter:
         self._path, self._last = row.match.path, number
         sign, origin = (":", _origin(row.match.origin)) if row.is_match else ("-", Text())
         print_line(
-            (printable(row.match.path), "magenta"), sign, (str(number), "green"), sign, _highlighted(row), origin
+            (printable(row.match.path), "magenta"), sign, (str(number), "green"), sign, printable_line(row.text), origin
         )
 
 
@@ -218,44 +209,16 @@ def _matched(matches: Sequence[GrepMatch]) -> Iterator[tuple[int, _FileLine]]:
     for match in matches:
         for text in match.matched or ():
             for number, line in enumerate(text.split("\n"), match.line):
-                yield number, _FileLine(match, line, True, ((0, len(line)),))
-
-
-def never_matches_nothing(pattern: str, *, literal: bool) -> bool:
-    """Return True if a pattern has no empty matches; a line with only empty matches could not be highlighted."""
-    if literal:
-        return True
-    try:
-        expression = re.compile(pattern, re.MULTILINE)
-    except re.error:  # the search itself reports the error
-        return False
-    return all(found.group() for text in _PROBES for found in expression.finditer(text))
+                yield number, _FileLine(match, line, True)
 
 
 def _rows(match: GrepMatch, most_before: int, most_after: int) -> Iterator[tuple[int, _FileLine]]:
     above = (match.before or [])[-most_before:] if most_before else []
     below = (match.after or [])[:most_after]
-    lines = match.text.split("\n")
-    spans = () if match.clipped or len(lines) > 1 else tuple(_spans(match))
     rows = [_FileLine(match, line, False) for line in above]
-    rows += [_FileLine(match, line, True, spans) for line in lines]
+    rows += [_FileLine(match, line, True) for line in match.text.split("\n")]
     rows += [_FileLine(match, line, False) for line in below]
     yield from enumerate(rows, match.line - len(above))
-
-
-def _spans(match: GrepMatch) -> Iterator[tuple[int, int]]:
-    for column, text in zip(match.columns or (), match.matched or (), strict=True):
-        yield column - 1, column - 1 + len(text)
-
-
-def _highlighted(row: _FileLine) -> Text:
-    """Return a line with its matches in colour; escaped part by part, since escaping changes the length."""
-    shown, position = Text(), 0
-    for start, end in row.spans:
-        shown.append(printable_line(row.text[position:start]))
-        shown.append(printable_line(row.text[start:end]), style=_MATCH_STYLE)
-        position = end
-    return shown.append(printable_line(row.text[position:]))
 
 
 def _origin(origin: str) -> Text:

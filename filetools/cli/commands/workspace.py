@@ -15,7 +15,7 @@ from rich.filesize import decimal
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 import filetools.models as models
-from filetools.app.health import examine_journal
+from filetools.app.doctor import examine_journal
 from filetools.app.mirrors import ListedMirror, add_mirror, list_mirrors, remove_mirror
 from filetools.app.state import prepare_state
 from filetools.app.trust import accept, states_set_aside

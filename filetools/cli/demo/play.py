@@ -266,9 +266,7 @@ async def _write_together(play: Play) -> None:
     async with asyncio.TaskGroup() as group:
         for each in (work("alice"), work("bob"), shell()):
             group.create_task(each)
-    await play.say(
-        "Each of them added lines to all of the shared files, such as", *(f"+ {each}" for each in newest.values())
-    )
+    await play.say("Each of them added lines to the shared files, such as", *(f"+ {each}" for each in newest.values()))
     await play.say(
         f"{play.repeated} writes of the agents were refused because the file had changed, and repeated on the newer text."
     )
@@ -356,9 +354,11 @@ async def _kill_a_writer(play: Play) -> None:
         if word == "done":
             play.acknowledged.add(edit)
     done = sum(report.startswith("done") for report in reports)
-    await play.say(f"Carol is killed after {done} edits; {pending} more were in the journal, and not yet in the files.")
+    more = f"; {pending} more were in the journal, and not yet in the files" if pending else ""
+    await play.say(f"Carol is killed after {done} edits{more}.")
     if await play.until(play.is_settled):
-        await play.say("The surviving process has completed them; every edit acknowledged to Carol is in the files.")
+        completed = "The surviving process has completed the others. " if pending else ""
+        await play.say(f"{completed}Every edit acknowledged to Carol is in the files.")
 
 
 PARTS: Final = {

@@ -227,7 +227,7 @@ def _names(header: _Header) -> tuple[str, str]:
         return name, name
     side, name = ("b/", header.new) if header.old == _NOTHING else ("a/", header.old)
     if name == _NOTHING:
-        raise malformed(header.line, "it names no file")
+        raise malformed(header.line, "it does not name a file")
     plain = _name_of_both(header) if header.both else name.removeprefix(side)
     if plain is None or not name.endswith(plain):
         raise malformed(header.line, f"the name of the file cannot be determined from {name!r}")

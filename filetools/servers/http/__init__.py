@@ -2,4 +2,4 @@
 
 from filetools.distribution import require_extra
 
-require_extra("server", "filetools.servers.http", "fastapi", "starlette", "uvicorn", "mcp", "mcp_types", "anyio")
+require_extra("server", "The HTTP server", "fastapi", "starlette", "uvicorn", "mcp", "mcp_types", "anyio")

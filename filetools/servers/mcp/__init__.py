@@ -2,4 +2,4 @@
 
 from filetools.distribution import require_extra
 
-require_extra("mcp", "filetools.servers.mcp", "mcp", "mcp_types", "anyio")
+require_extra("mcp", "The MCP server", "mcp", "mcp_types", "anyio")

@@ -41,8 +41,7 @@ class FixedToolsServer(Server[Any]):
     def get_capabilities(self, *args: Any, **options: Any) -> wire.ServerCapabilities:
         """Return the capabilities; the SDK announces changes of every list if it serves `subscriptions/listen`."""
         found = super().get_capabilities(*args, **options)
-        found.tools = wire.ToolsCapability(list_changed=False)
-        return found
+        return found.model_copy(update={"tools": wire.ToolsCapability(list_changed=False)})
 
 
 class McpServer(AsyncResource):

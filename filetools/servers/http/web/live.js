@@ -216,7 +216,7 @@ export class Live extends Emitter {
 		if (answer) {
 			this.#answers.delete(frame.id);
 			if (type === "error") answer.reject(errorOf(frame));
-			else answer.resolve(frame); // whoever waits goes on before the next frame is taken
+			else answer.resolve(frame); // the caller continues before the next frame is taken
 		} else if (type === "approval" || type === "progress") this.emit(type, frame);
 		else if (type === "event") {
 			for (const document of open) document.hear(frame);
@@ -572,7 +572,7 @@ function readKept(storage, path) {
 	}
 }
 
-/** Whether a load of the page has ended: as long as it lives it holds a lock. Not by timers: a busy page is late with them. */
+/** True if a load of the page has ended: it holds a lock until then. Timers would not do: a busy page runs them late. */
 async function isOver(load) {
 	for (let waited = 0; waited < CLAIM_MS; waited += CLAIM_STEP_MS) {
 		const { held } = (await navigator.locks?.query().catch(() => null)) ?? { held: [] };

@@ -5,7 +5,7 @@ import { make } from "./elements.js";
 import { applyEdits, diffEdits, transform } from "./live.js";
 import { monaco, PLAIN } from "./monaco.js";
 
-const TYPING_MS = 1500; // whoever pressed a key that recently is not interrupted
+const TYPING_MS = 1500; // do not interrupt a person who pressed a key this recently
 const GUARD_MS = 500; // a key that was meant for the text answers nothing
 const STEP_MS = 2000;
 const OPTIONS = { ...PLAIN, tabFocusMode: true, links: false }; // report an error if the text goes
