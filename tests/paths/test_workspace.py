@@ -122,13 +122,6 @@ def test_a_link_is_refused_with_a_trailing_slash(root: Path, tmp_path: Path, wor
             workspace.open_directory(workspace.resolve(raw_path))
 
 
-def test_creating_through_a_dangling_link_is_refused(root: Path, tmp_path: Path, workspace: Workspace) -> None:
-    (root / "link").symlink_to(tmp_path / "made")
-    with pytest.raises(SymlinkNotAllowedError):
-        workspace.open_descriptor(workspace.resolve("link"), os.O_CREAT | os.O_WRONLY)
-    assert not (tmp_path / "made").exists()
-
-
 def test_a_linked_parent_is_refused_for_every_opening(root: Path, tmp_path: Path, workspace: Workspace) -> None:
     write(tmp_path / "outside" / "sub" / "file")
     (root / "link").symlink_to(tmp_path / "outside")

@@ -112,16 +112,6 @@ def test_the_folder_of_a_change_that_is_gone_is_sought_above(tmp_path: Path) -> 
         wait_until(lambda: sink.names(tmp_path) >= {"a", "c"})
 
 
-def test_polling_as_chosen_hints_again_and_again(tmp_path: Path) -> None:
-    sink = Sink()
-    with watcher_of(tmp_path, sink, "polling") as watcher:
-        watcher.start()
-        assert watcher.method == "polling"
-        for _ in range(3):
-            sink.forget()
-            wait_until(lambda: sink.has("poll"))
-
-
 @pytest.mark.parametrize("method", [*NOTICES, "polling"])
 def test_closing_leaves_no_thread_and_no_descriptor(tmp_path: Path, method: WatchMethod) -> None:
     threads, before = threading.active_count(), os.listdir("/proc/self/fd")
