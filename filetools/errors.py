@@ -346,9 +346,10 @@ class LockTimeoutError(
 class SyncFailedError(FileToolsError, code="SYNC_FAILED", retryable=True, action="Wait 5 seconds and retry"):
     """Raised when a strict mirror refused a write, or a synchronisation could not run."""
 
-    def __init__(self, path: str | None, reason: str) -> None:
-        about = f" for {path}" if path else ""
-        super().__init__(f"Synchronisation failed{about}: {reason}", path=path)
+    def __init__(self, path: str | None, reason: str, mirror: str = "mirror") -> None:
+        about = f" with {path}" if path else ""
+        super().__init__(f"The {mirror} is not in sync{about}: {reason}", path=path)
+        self.reason = reason
 
 
 class NetworkError(

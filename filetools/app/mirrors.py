@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import re
 import shlex
@@ -63,7 +62,7 @@ class MirrorFolders:
             # Neither create nor touch a folder without the marker: it may be the mount point of the mirror's missing disk.
             _, reason = presence(row, home_of(self._root))
         if reason is not None:
-            raise FileNotFoundError(errno.ENOENT, reason)
+            raise SyncFailedError(None, reason)
         # One may have been mounted inside the other since.
         refuse_overlaps(self._root, folder, self._state_directory)
 

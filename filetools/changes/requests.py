@@ -63,11 +63,6 @@ class ReadRequest(Struct, frozen=True, kw_only=True):
         return self.byte_offset is not None or self.byte_count is not None
 
     @property
-    def is_part(self) -> bool:
-        """True for a range of lines or bytes."""
-        return self.is_lines or self.is_bytes
-
-    @property
     def is_whole(self) -> bool:
         """True for the whole file on disk, in the detected encoding."""
         limits = (self.offset, self.limit, self.column, self.max_characters, self.byte_offset, self.byte_count)

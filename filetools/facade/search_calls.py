@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from filetools.changes.parts import Parts
 from filetools.facade.calls import ActorCalls
-from filetools.facade.progress import Abort, Looked, no_look, paced
+from filetools.facade.progress import Abort, Looked, paced
 from filetools.facade.reading.feed import watch
 from filetools.models.records import Actor
 from filetools.models.searching import GrepResult, SearchResult, WatchResult
@@ -182,7 +182,7 @@ def grep(
     cursor: str | None,
     *,
     abort: Abort,
-    looked: Looked = no_look,
+    looked: Looked,
 ) -> GrepResult:
     """Return one page of the matches in files and in unsaved documents; call it in a worker thread."""
     # A search shows lines of files, so it needs the permission to read each of them.

@@ -213,13 +213,7 @@ def _complete(parts: Parts, tree: DraftTree, target: RestoreTarget) -> tuple[set
     # The entries of a folder before the folder.
     for key, path in sorted(beyond.items(), reverse=True):
         node = tree.at(path)
-        if not repositories.isdisjoint(within(key)):
-            continue
-        if path.rpartition("/")[2] == ".git" and key not in sources:  # it makes its folder a repository
-            unknown.add(path)
-            tree.leave(path)
-            continue
-        if node is None:
+        if node is None or not repositories.isdisjoint(within(key)):
             continue
         standing = target.now.get(key)
         if standing is not None and standing.kind != "directory" and standing.version is None:
@@ -239,13 +233,19 @@ def _complete(parts: Parts, tree: DraftTree, target: RestoreTarget) -> tuple[set
 def _repositories(
     tree: DraftTree, now: Mapping[str, SnapshotRow], rows: Mapping[str, SnapshotRow], sources: Set[str]
 ) -> set[str]:
-    """Return the folders that have come to hold a repository since the snapshot: a restore must not take one apart.
+    """Return what has come to be a repository since the snapshot: a restore must not take one apart.
 
-    They are not in the snapshot, or were empty, and are none of the `sources` of moves, which are keys.
+    That is a folder that is not in the snapshot, or was empty, and holds a repository; of other folders only the file `.git`.
+    None of them is one of the `sources` of moves, which are keys.
     """
-    filled = {folder for key in rows for folder in within(key.rpartition("/")[0])}
-    new = [row.path for key, row in now.items() if row.kind == "directory" and key not in filled | sources | {ROOT}]
-    return {path for path in new if tree.standing(f"{path}/.git") is not None}
+    filled = {folder for key in rows for folder in within(key.rpartition("/")[0])} | {ROOT}
+    new = {key: row.path for key, row in now.items() if key not in filled and key not in sources}
+    folders = {path for key, path in new.items() if now[key].kind == "directory"}
+    return {path for path in folders if tree.standing(f"{path}/.git") is not None} | {
+        path
+        for key, path in new.items()
+        if key not in rows and path.rpartition("/")[2] == ".git" and key.rpartition("/")[0] in filled
+    }
 
 
 def _put(tree: DraftTree, row: SnapshotRow) -> None:
@@ -273,10 +273,8 @@ def require_known(target: RestoreTarget, name: str, key: Callable[[WorkspacePath
     Raises:
         InvalidArgumentError: The path is neither in the checkpoint nor in the tree.
     """
-    if target.path.is_root:
-        return
     top = key(target.path)
-    if not any(top in within(each) for rows in (target.tree, target.now) for each in rows):
+    if not target.path.is_root and not any(top in within(each) for rows in (target.tree, target.now) for each in rows):
         raise InvalidArgumentError(
             f"{target.path} is neither in the checkpoint {name!r} nor in the tree now",
             path=target.path,
@@ -286,7 +284,7 @@ def require_known(target: RestoreTarget, name: str, key: Callable[[WorkspacePath
 
 def _came_since(parts: Parts, number: int, key: str) -> bool:
     """True if the first record of a path after record `number` created it, or moved it there."""
-    first = next(iter(parts.journal.records(number, key=key, limit=1)), None)
-    if first is None or parts.workspace.key(first.path) != key:
-        return False
-    return first.operation in (Operation.CREATE, Operation.MOVE)
+    first = parts.journal.records(number, key=key, limit=1)
+    return any(
+        parts.workspace.key(each.path) == key and each.operation in (Operation.CREATE, Operation.MOVE) for each in first
+    )

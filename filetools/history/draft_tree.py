@@ -87,7 +87,6 @@ class DraftTree:
         self.wholes: set[str] = set()
         """Lock keys of folders that are moved into the trash as a whole, because they were restored from it as a whole."""
         self._parts = parts
-        self._store = parts.store
         self._versions: dict[Origin, str] = {}
         self.drafted: Final[dict[str, tuple[str, DraftNode | None]]] = {}
         """Drafted paths and their nodes, by lock key; None for an entry that is removed."""
@@ -97,14 +96,14 @@ class DraftTree:
     def standing(self, path: str) -> DraftNode | None:
         """Return the entry on disk at a path; None if there is none."""
         try:
-            stat = self._store.stat(WorkspacePath(path))
+            stat = self._parts.store.stat(WorkspacePath(path))
         except FileToolsError:
             return None  # it cannot be reached, so it cannot be restored either
         return None if stat is None else self._node(Origin(path=path), stat)
 
     def standing_below(self, path: str) -> Iterable[str]:
         """Return the paths of all entries on disk below a folder, each folder before its entries."""
-        return [below for below, _ in walk_tree(self._store, WorkspacePath(path)) if self._is_seen(below)]
+        return [below for below, _ in walk_tree(self._parts.store, WorkspacePath(path)) if self._is_seen(below)]
 
     def trashed(self, path: str, trash: str, mode: int | None = None) -> dict[str, DraftNode]:
         """Return the nodes that an entry of the trash restores, by path, the entry itself first.
@@ -115,7 +114,7 @@ class DraftTree:
             mode: Permission bits of the folder when it was deleted, if they are known.
         """
         found: dict[str, DraftNode] = {}
-        for relative, stat in self._store.trashed(WorkspacePath(path), trash).entries():
+        for relative, stat in self._parts.store.trashed(WorkspacePath(path), trash).entries():
             full = f"{path}/{relative}" if relative else path
             if self._is_seen(full):
                 found[full] = self._node(Origin(path=full, trash=trash, top=path), stat)
@@ -134,7 +133,7 @@ class DraftTree:
 
     def read_version(self, node: DraftNode) -> str:
         """Return the version of the file that is now at a node's origin."""
-        stat = self._store.stat(WorkspacePath(node.source)) if node.source and node.kind != "symlink" else None
+        stat = self._parts.store.stat(WorkspacePath(node.source)) if node.source and node.kind != "symlink" else None
         known = None if stat is None else self._parts.facts.get(stat.identity)
         return version_of(self._content_at(node)) if known is None else known.version
 
@@ -149,7 +148,7 @@ class DraftTree:
         return self.contents.get(node.version) if node.made is None else node.made
 
     def _content_at(self, node: DraftNode) -> bytes:
-        origin, store = node.origin, self._store
+        origin, store = node.origin, self._parts.store
         assert origin is not None
         if origin.trash is not None:
             trashed = store.trashed(WorkspacePath(origin.top), origin.trash)

@@ -14,7 +14,7 @@ from filetools.content.facts import text_of
 from filetools.errors import VersionGoneError
 from filetools.history.draft_tree import within
 from filetools.journal.records import History, RecordFilter
-from filetools.models.records import ChangeRecord, Operation
+from filetools.models.records import DIRECTORY_REMOVALS, ChangeRecord, Operation
 
 
 def lineage(
@@ -35,23 +35,17 @@ def lineage(
         limit: Most records under one name.
     """
     while True:
-        # The newest move or deletion of a folder above.
-        removal = history.folder_change([*within(key)][1:], below=below)
-        first = 0 if removal is None else removal.number
-        step = None
-        for record in history.of_key(key, below=below, limit=limit):
-            if record.number < first:
+        for record in history.of_file(key, [*within(key)][1:], below=below, limit=limit):
+            here, below = key_of(record.path), record.number
+            if record.operation not in DIRECTORY_REMOVALS:
+                yield record
+                if record.before is None and not record.before_unknown:
+                    return
+            elif record.old_path is None or not key.startswith(f"{here}/"):
+                return  # what was here before went with the folder
+            if record.old_path is not None:
+                key = key_of(record.old_path) + key[len(here) :]
                 break
-            yield record
-            step = record
-            if record.before is None and not record.before_unknown:
-                return
-            if record.operation is Operation.MOVE:
-                break
-        if step is not None and step.operation is Operation.MOVE and step.old_path is not None:
-            key, below = key_of(step.old_path), step.number
-        elif removal is not None and removal.old_path is not None and key.startswith(f"{key_of(removal.path)}/"):
-            key, below = key_of(removal.old_path) + key[len(key_of(removal.path)) :], removal.number
         else:
             return
 

@@ -302,11 +302,7 @@ def _kind_of_change(old: SnapshotRow | None, new: SnapshotRow | None) -> TreeCha
         return "modified"
     if old.path != new.path:
         return "moved"  # only the case differs
-    return "mode" if _modes_differ(old, new) else None
-
-
-def _modes_differ(old: SnapshotRow, new: SnapshotRow) -> bool:
-    return None not in (old.mode, new.mode) and old.mode != new.mode
+    return "mode" if None not in (old.mode, new.mode) and old.mode != new.mode else None
 
 
 def _has_moved_along(key: str, old: SnapshotRow, new: SnapshotRow, source: str, moves: Mapping[str, str]) -> bool:
@@ -315,6 +311,5 @@ def _has_moved_along(key: str, old: SnapshotRow, new: SnapshotRow, source: str, 
     return (
         folder in moves
         and f"{moves[folder]}/{name}" == source
-        and old.version == new.version
-        and not _modes_differ(old, new)
+        and _kind_of_change(structs.replace(old, path=new.path), new) is None
     )

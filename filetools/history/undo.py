@@ -75,11 +75,6 @@ class UndoFinding(Struct, frozen=True, kw_only=True):
         return (self.path, self.now) if self.now else (self.path,)
 
 
-def shown_name(path: str) -> str:
-    """Return a path for a message, with bytes that are not UTF-8 escaped."""
-    return path.encode("utf-8", "backslashreplace").decode()
-
-
 class _UndoRun(Struct, kw_only=True):
     """Consecutive changes of one file, link or folder's mode, without changes by others in between."""
 
@@ -134,10 +129,6 @@ class Undoing:
             self._settle(run)
         return [self._final(finding, entry) for finding, entry in self._findings]
 
-    def _place(self, record: ChangeRecord) -> str | None:
-        """Return the path in the draft of what a record changed; None if another file was moved there since."""
-        return self._names.paths[self._entries[record.number]]
-
     def _final(self, finding: UndoFinding, entry: int | None) -> UndoFinding:
         """Return a finding with its final path. A folder below which an entry is restored is kept."""
         path = (None if entry is None else self._names.paths[entry]) or finding.path
@@ -146,23 +137,26 @@ class Undoing:
         return structs.replace(finding, path=path, outcome="kept" if is_kept else finding.outcome)
 
     def _invert(self, record: ChangeRecord) -> None:
-        is_in_trash = record.operation is Operation.DELETE and record.before_unknown
-        if is_in_trash or record.operation is Operation.DELETE_DIRECTORY:
-            self._restore(record)
-        elif record.operation in (Operation.MOVE, Operation.MOVE_DIRECTORY):
-            self._move_back(record)
+        operation, where = record.operation, self._names.paths[self._entries[record.number]]
+        is_in_trash = operation is Operation.DELETE and record.before_unknown
+        if is_in_trash or operation is Operation.DELETE_DIRECTORY:
+            undo = self._restore
+        elif record.old_path is not None:
+            undo = self._move_back
         elif record.before_unknown or record.number in self._unknown:
             self._find([record], None, "unknown")
-        elif record.operation is Operation.CREATE_DIRECTORY:
-            self._remove_folder(record)
-        elif record.operation in _KINDS:
-            self._extend(record, _KINDS[record.operation])
-
-    def _extend(self, record: ChangeRecord, kind: EntryType) -> None:
-        where = self._place(record)
-        if where is None:
-            self._find([record], None, Clash(reason="another file has taken its place since"))
             return
+        else:
+            undo = self._remove_folder if operation is Operation.CREATE_DIRECTORY else self._extend
+        if where is not None:
+            undo(record, where)
+        elif operation is Operation.CREATE_DIRECTORY:
+            self._find([record], None, "unchanged")
+        else:
+            self._find([record], None, Clash(reason="another file has taken its place since"))
+
+    def _extend(self, record: ChangeRecord, where: str) -> None:
+        kind = _KINDS[record.operation]
         try:
             before, after = self._states(record, kind)
         except VersionGoneError as exc:
@@ -245,11 +239,10 @@ class Undoing:
             return Clash(reason=f"others have changed the same place since (line {places[0]['line']})", places=places)
         return replace(here, version=version_of(merged.content), mode=mode, made=merged.content)
 
-    def _move_back(self, record: ChangeRecord) -> None:
-        where, home = self._place(record), self._names.paths[self._homes[record.number]]
-        is_folder = record.operation is Operation.MOVE_DIRECTORY
+    def _move_back(self, record: ChangeRecord, where: str) -> None:
+        home, is_folder = self._names.paths[self._homes[record.number]], record.operation is Operation.MOVE_DIRECTORY
         _, here = self._settled(home), self._settled(where)
-        if where is None or home is None or here is None or (here.kind == "directory") != is_folder:
+        if home is None or here is None or (here.kind == "directory") != is_folder:
             self._find([record], None, Clash(reason="it is no longer there"))
         elif not self._is_free(home, for_folder=is_folder):
             self._find([record], where, Clash(reason=f"something else is at {home} now"))
@@ -258,10 +251,9 @@ class Undoing:
             self._tree.move(where, home)
             self._names.move(where, home)
 
-    def _remove_folder(self, record: ChangeRecord) -> None:
-        where = self._place(record)
+    def _remove_folder(self, record: ChangeRecord, where: str) -> None:
         here = self._settled(where)
-        if where is None or here is None or here.kind != "directory":
+        if here is None or here.kind != "directory":
             self._find([record], None, "unchanged")
             return
         inside, is_restored = list(self._tree.below(where)), bool(self._history.targets([record.number]))
@@ -276,11 +268,7 @@ class Undoing:
         if is_restored:
             self._tree.wholes.add(self._tree.key(where))
 
-    def _restore(self, record: ChangeRecord) -> None:
-        where = self._place(record)
-        if where is None:
-            self._find([record], None, Clash(reason="something else is there now"))
-            return
+    def _restore(self, record: ChangeRecord, where: str) -> None:
         here = self._settled(where)
         found = (self._tree.trashed(where, str(number), record.mode) for number in deletions(self._history, record))
         trashed = next((each for each in found if each), {})

@@ -28,10 +28,11 @@ from filetools.content.formats import TextFormat, decode
 from filetools.editors.documents import changed
 from filetools.errors import ChangedMeanwhileError, EditConflictError, EncodingError, FileToolsError, VersionGoneError
 from filetools.history.draft_tree import Drafted, DraftNode, DraftTree, Origin, within
-from filetools.history.undo import SETTLED, Clash, UndoFinding, shown_name
+from filetools.history.undo import SETTLED, Clash, UndoFinding
 from filetools.journal.commit import HeadMovedError
 from filetools.journal.records import History
 from filetools.models.records import ChangeRecord, Operation, RecordState
+from filetools.paths.names import escaped
 from filetools.paths.workspace_path import WorkspacePath
 
 OF_FOLDERS: Final = frozenset((Operation.CREATE_DIRECTORY, Operation.DELETE_DIRECTORY, Operation.MOVE_DIRECTORY))
@@ -46,10 +47,7 @@ def with_blocked(findings: Sequence[UndoFinding], blocked: Mapping[str, Clash]) 
         blocked: The paths that stay as they are with all below them, with the reason. One that no finding names gets a
             finding.
     """
-    folders = dict[str, Clash]()
-    for path, clash in blocked.items():
-        for each in within(path):
-            folders.setdefault(each, clash)
+    folders = {each: clash for path, clash in [*blocked.items()][::-1] for each in within(path)}
     found: list[UndoFinding] = []
     told: set[str] = set()
     for finding in findings:
@@ -65,7 +63,7 @@ def with_blocked(findings: Sequence[UndoFinding], blocked: Mapping[str, Clash]) 
                 finding = structs.replace(finding, path=finding.places[-1])
         found.append(finding)
     return found + [
-        UndoFinding(records=(), path=shown_name(path), outcome=clash)
+        UndoFinding(records=(), path=escaped(path), outcome=clash)
         for path, clash in blocked.items()
         if told.isdisjoint(within(path))
     ]
@@ -139,17 +137,20 @@ def in_phases(tree: DraftTree, drafted: list[Drafted]) -> list[list[Drafted]]:
     places = {tree.key(one.path) for one in drafted if one.is_swap}
     if not places:
         return [drafted]
-    first, second = [], []
 
     def is_cleared(key: str) -> bool:
         return not places.isdisjoint(within(key))
 
-    for one in drafted:
-        now = one.now
-        if now is not None and is_cleared(tree.key(one.path)):
-            first.append(replace(one, then=None))
-            now = None
-        second.append(Drafted(path=one.path, now=now, then=tree.made_anew(one.then, is_cleared)))
+    first = [replace(one, then=None) for one in drafted if one.now is not None and is_cleared(tree.key(one.path))]
+    gone = {one.path for one in first}
+    second = [
+        Drafted(
+            path=one.path,
+            now=None if one.path in gone else one.now,
+            then=tree.made_anew(one.then, is_cleared),
+        )
+        for one in drafted
+    ]
     return [first, [one for one in second if one.now or one.then]]
 
 
@@ -301,7 +302,7 @@ def _turn(step: Step) -> tuple[int, int]:
 
 
 def _impossible(path: str) -> Clash:
-    return Clash(reason=f"an entry there, or in it, cannot be removed or restored ({shown_name(path)})")
+    return Clash(reason=f"an entry there, or in it, cannot be removed or restored ({escaped(path)})")
 
 
 def place_of(step: Step) -> WorkspacePath:
@@ -350,16 +351,10 @@ def split_buffered(
     """Divide changes into those of files, those of documents not saved since, and those whose save is undone too."""
     children = history.sources((each.number for each in chosen if each.state is RecordState.BUFFER), "parent")
     numbers = {record.number for record in chosen}
-    files: list[ChangeRecord] = []
-    waiting: list[ChangeRecord] = []
-    saved: list[ChangeRecord] = []
-    for record in chosen:
-        saves = children.get(record.number, ())
-        if record.state is not RecordState.BUFFER or (saves and numbers.isdisjoint(saves)):
-            files.append(record)
-        else:
-            (saved if saves else waiting).append(record)
-    return files, waiting, saved
+    waiting = [each for each in chosen if each.state is RecordState.BUFFER and each.number not in children]
+    saved = [each for each in chosen if not numbers.isdisjoint(children.get(each.number, ()))]
+    others = {record.number for record in (*waiting, *saved)}
+    return [each for each in chosen if each.number not in others], waiting, saved
 
 
 def plan_unsaved(

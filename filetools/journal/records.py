@@ -261,18 +261,18 @@ _DISCOUNT: Final = (
     f" AND EXISTS (SELECT 1 FROM relations WHERE relations.number = records.number AND {_TAKES_BACK})"
 )
 _LISTED: Final = "(SELECT value FROM json_each(?1))"
-_REMOVED: Final = (
-    f"SELECT * FROM ({SELECT_RECORD} WHERE {{}} IN {_LISTED} AND +number < ?2 AND state = 'applied'"
-    f" AND {REMOVES_FOLDER} ORDER BY number DESC LIMIT 1)"
-)
-_FOLDER_CHANGE: Final = f"{_REMOVED.format('key')} UNION ALL {_REMOVED.format('old_key')} ORDER BY number DESC LIMIT 1"
 _REMOVALS_SINCE: Final = (
     f"{SELECT_RECORD} INDEXED BY records_of_folders WHERE number > ? AND state != 'aborted'"
     f" AND {REMOVES_FOLDER} ORDER BY number"
 )
-_OF_KEY: Final = (
-    f"{SELECT_RECORD} WHERE key = ? AND number < ? AND state IN ('applied', 'pending')"
-    " AND operation NOT LIKE '%_directory' AND operation != 'link' ORDER BY number DESC LIMIT ?"
+_OF_FOLDERS: Final = (
+    f"SELECT * FROM ({SELECT_RECORD} WHERE {{}} IN (SELECT value FROM json_each(:folders)) AND +number < :below"
+    f" AND state = 'applied' AND {REMOVES_FOLDER} ORDER BY number DESC LIMIT 1)"
+)
+_OF_FILE: Final = (
+    f"SELECT * FROM ({SELECT_RECORD} WHERE key = :key AND number < :below AND state IN ('applied', 'pending')"
+    " AND operation NOT LIKE '%_directory' AND operation != 'link' ORDER BY number DESC LIMIT :limit)"
+    f" UNION ALL {_OF_FOLDERS.format('key')} UNION ALL {_OF_FOLDERS.format('old_key')} ORDER BY number DESC"
 )
 _GONE_BELOW: Final = (
     "SELECT path, kind, version, mode FROM tree_aside WHERE deletion = ? AND (kind = 'directory' OR (kind = 'file'"
@@ -355,9 +355,20 @@ class History:
         query = f"{SELECT_RECORD} WHERE {_IS_DONE} AND {conditions} ORDER BY number DESC LIMIT :limit"
         return records_from(self._database, query, given | values)
 
-    def of_key(self, key: str, *, below: int | None = None, limit: int = 1000) -> list[ChangeRecord]:
-        """Return the changes of files that had this key at the time, newest first; folders are omitted."""
-        return records_from(self._database, _OF_KEY, (key, NO_NUMBER if below is None else below, limit))
+    def of_file(
+        self, key: str, folders: Sequence[str], *, below: int | None = None, limit: int = 1000
+    ) -> list[ChangeRecord]:
+        """Return the changes of files that had this key at the time, newest first, and when folders above were others.
+
+        Args:
+            key: Key of the path.
+            folders: Keys of the folders above it. The newest deletion of one or move to one of them is included, and the
+                newest move from one of them.
+            below: Only records with a smaller number.
+            limit: Most changes of files.
+        """
+        values = {"key": key, "folders": json.dumps(folders), "below": NO_NUMBER if below is None else below}
+        return records_from(self._database, _OF_FILE, values | {"limit": limit})
 
     def gone_below(self, deletion: int) -> list[tuple[str, str | None, int | None]]:
         """Return the folder that a record deleted and its known entries.
@@ -368,11 +379,6 @@ class History:
             (path, version_from(version) if kind == "file" else None, mode)
             for path, kind, version, mode in self._database.rows(_GONE_BELOW, (deletion,))
         ]
-
-    def folder_change(self, keys: Sequence[str], *, below: int | None = None) -> ChangeRecord | None:
-        """Return the newest deletion of a folder with one of these keys, or move from or to one, before record `below`."""
-        values = (json.dumps(keys), NO_NUMBER if below is None else below)
-        return next(iter(records_from(self._database, _FOLDER_CHANGE, values)), None)
 
     def removals_since(self, number: int) -> list[ChangeRecord]:
         """Return the records that moved or deleted folders after this number, oldest first, including those not applied yet."""

@@ -31,6 +31,7 @@ from filetools.settings import STATE_DIRECTORY
 from filetools.stores.local_displaced import LocalDisplaced, LocalTrashed
 from filetools.stores.local_prepare import prepare_new, prepare_replacement, written
 from filetools.stores.private import (
+    UNFINISHED,
     Explained,
     HiddenPlace,
     LocalDisk,
@@ -47,7 +48,7 @@ from filetools.stores.renaming import (
     replace_keeping,
     try_exchange,
 )
-from filetools.stores.store import Displaced, Prepared, Reader, Trashed
+from filetools.stores.store import Content, Displaced, Prepared, Reader, Trashed
 from filetools.stores.system import RENAME_EXCHANGE, Opened, rename_with_flags, stamps_every_change, sync_descriptor
 
 _TRIES: Final = 5
@@ -118,7 +119,7 @@ class LocalStore(LocalReading):
     def prepare(
         self,
         path: WorkspacePath,
-        content: bytes,
+        content: Content,
         *,
         new: bool,
         mode: int | None = None,
@@ -298,7 +299,10 @@ class LocalStore(LocalReading):
         for name in os.listdir(disk.private.folder("tmp")):
             for left in self._left_at(disk.hidden("tmp", name)):
                 if is_left_behind(name, left.stat.changed_ns):
-                    yield left
+                    if name.endswith(UNFINISHED):
+                        left.discard()
+                    else:
+                        yield left
         for name in os.listdir(disk.private.folder("displaced")):
             yield from self._left_at(disk.hidden("displaced", name))
         for note, folder, start in disk.private.notes_of_dead_owners():

@@ -15,6 +15,8 @@ from filetools.paths.workspace_path import WorkspacePath
 from filetools.stores.attributes import copy_attributes
 from filetools.stores.local_displaced import HiddenFile, LocalDisplaced
 from filetools.stores.private import (
+    FOREIGN_NAME,
+    UNFINISHED,
     Explained,
     HiddenPlace,
     LocalDisk,
@@ -22,14 +24,16 @@ from filetools.stores.private import (
 )
 from filetools.stores.reading import to_file_stat
 from filetools.stores.renaming import Spot, exchange, exists, identity, rename_without_replacing
+from filetools.stores.store import PART_BYTES, Content
 from filetools.stores.system import Opened
 
+_ZEROS: Final = bytes(PART_BYTES)
 NEW_FILE_MODE: Final = 0o666
 """Less the umask, or as the folder's default ACL demands."""
 
 
 def prepare_replacement(
-    disk: LocalDisk, path: WorkspacePath, content: bytes, mode: int | None, *, ignores_read_only: bool = False
+    disk: LocalDisk, path: WorkspacePath, content: Content, mode: int | None, *, ignores_read_only: bool = False
 ) -> PreparedReplacement:
     """Write the next bytes of an existing file, with the attributes it has now."""
     live, facts = disk.workspace.open_regular(path)
@@ -51,7 +55,7 @@ def prepare_replacement(
 def prepare_new(
     disk: LocalDisk,
     path: WorkspacePath,
-    content: bytes,
+    content: Content,
     mode: int | None,
     like: WorkspacePath | None = None,
     within: WorkspacePath | None = None,
@@ -79,38 +83,54 @@ def _set_attributes(disk: LocalDisk, temporary: int, mode: int | None, like: Wor
 
 
 @contextmanager
-def written(place: HiddenPlace, content: bytes, mode: int) -> Iterator[int]:
+def written(place: HiddenPlace, content: Content, mode: int) -> Iterator[int]:
     """Create a file at a free place, yield its descriptor for the attributes, and remove it if anything fails.
 
     Args:
         place: Where to create it.
-        content: All its bytes.
+        content: All its bytes. Until all parts of a large file are written, its name shows that nobody needs it.
         mode: Permission bits, less the umask.
 
     Raises:
         StateDamagedError: The private directory was removed.
         OSError: No space, or no permission; network file systems may report that only when the file is closed.
     """
+    # The names of temporary files in the folders of others are fixed, because scans leave them out.
+    is_marked = not isinstance(content, bytes) and FOREIGN_NAME.fullmatch(place.name) is None
+    name = f"{place.name}{UNFINISHED}" if is_marked else place.name
     with place.folder as folder:
         try:
-            descriptor = os.open(place.name, NEW_FILE_FLAGS, mode, dir_fd=folder)
+            descriptor = os.open(name, NEW_FILE_FLAGS, mode, dir_fd=folder)
         except FileNotFoundError as exc:
             # An open directory accepts no new names only if it was itself removed.
             raise StateDamagedError("the folder for temporary files was removed") from exc
         try:
             try:
                 write_all(descriptor, content)
+                if name != place.name:
+                    os.rename(name, place.name, src_dir_fd=folder, dst_dir_fd=folder)
+                    name = place.name
                 yield descriptor
             finally:
                 os.close(descriptor)
         except BaseException:
             with suppress(OSError):
-                os.unlink(place.name, dir_fd=folder)
+                os.unlink(name, dir_fd=folder)
             raise
 
 
-def write_all(descriptor: int, content: bytes) -> None:
-    """Write all bytes; one call may take fewer, at most 2 GiB less a page."""
+def write_all(descriptor: int, content: Content) -> None:
+    """Write all bytes. Parts of a large file that are zero become holes."""
+    if not isinstance(content, bytes):
+        size = 0
+        for part in content:
+            if part != _ZEROS[: len(part)]:
+                os.lseek(descriptor, size, os.SEEK_SET)
+                write_all(descriptor, part)
+            size += len(part)
+        os.ftruncate(descriptor, size)
+        return
+    # One call may take fewer, at most 2 GiB less a page.
     done = os.write(descriptor, content)
     if done < len(content):
         rest = memoryview(content)

@@ -55,9 +55,11 @@ class DirectoryMirror(LocalStore):
             except BaseException:
                 workspace.close()
                 raise
+        except SyncFailedError:
+            raise
         except (FileToolsError, OSError) as exc:
             reason = exc.message if isinstance(exc, FileToolsError) else exc.strerror or type(exc).__name__
-            raise SyncFailedError(None, f"{self.name!r} cannot be opened: {reason}") from exc
+            raise SyncFailedError(None, f"its folder cannot be opened ({reason})") from exc
         self._opened.append(disk)
         if self._is_closed:
             self.close()

@@ -46,7 +46,9 @@ ORPHAN_AGE_SECONDS: Final = 3600.0
 """Age from which a temporary file counts as left behind if its process cannot be looked up."""
 FOREIGN_NAME: Final = re.compile(r"\.ft-[0-9a-f]{16}")
 """A temporary file that had to be made in the folder of its target, or trash that could not be moved away from there."""
-_OWNED_NAME: Final = re.compile(r"(\d+)-(\d+-[0-9a-f]+-[0-9a-f]+)-([0-9a-f]{8})[0-9a-f]{8}")
+UNFINISHED: Final = ".part"
+"""End of the name of a temporary file that was not completely written, so that it has no bytes of others."""
+_OWNED_NAME: Final = re.compile(r"(\d+)-(\d+-[0-9a-f]+-[0-9a-f]+)-([0-9a-f]{8})[0-9a-f]{8}(?:\.part)?")
 _open_marks: Final[set[str]] = set()
 
 

@@ -8,12 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
-from typing import Protocol, runtime_checkable
+from typing import Final, Protocol, runtime_checkable
 
 from msgspec import Struct
 
 from filetools.models.words import EntryType
 from filetools.paths.workspace_path import WorkspacePath
+
+PART_BYTES: Final = 64 * 1024
+"""Size of the parts in which a large file is copied."""
+Content = bytes | Iterator[bytes]
+"""The bytes of a file, or of a large one its parts of `PART_BYTES`, in order."""
 
 
 class FileStat(Struct, frozen=True):
@@ -214,7 +219,7 @@ class Store(Protocol):
     def prepare(
         self,
         path: WorkspacePath,
-        content: bytes,
+        content: Content,
         *,
         new: bool,
         mode: int | None = None,
@@ -226,7 +231,7 @@ class Store(Protocol):
 
         Args:
             path: Where it will go; its parent directory must exist.
-            content: The bytes.
+            content: The bytes. Only a mirror gets parts, of files over 4 MiB; zeros may become holes.
             new: True if nothing is there; False if it replaces a regular file, whose mode, owner, extended
                 attributes and ACL the temporary file takes over.
             mode: Permission bits to set instead of the replaced file's or the default of 0o666 less the umask.
@@ -344,7 +349,7 @@ def make_parents(store: Store, path: WorkspacePath) -> None:
 
 
 def replace_file(
-    store: Store, path: WorkspacePath, content: bytes, *, is_new: bool, mode: int | None
+    store: Store, path: WorkspacePath, content: Content, *, is_new: bool, mode: int | None
 ) -> tuple[FileStat, Displaced | None]:
     """Write a file and make it live; returns its facts and the entry that it replaced.
 

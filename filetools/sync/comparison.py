@@ -1,27 +1,36 @@
-"""Decides what a mirror should have at a path, and compares the whole mirror with the primary."""
+"""What a mirror should have at a path, as the journal and the primary say, and comparing the whole mirror with the primary."""
 
 from __future__ import annotations
 
+import hashlib
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import closing, suppress
+from functools import lru_cache
+from pathlib import Path
 from typing import Final, Literal
 
 from msgspec import Struct, field
 
-from filetools.content.version import version_of
-from filetools.errors import FileToolsError
-from filetools.journal.journal import Head, View
+from filetools.content.version import stat_version, version_of
+from filetools.errors import ChangedMeanwhileError, FileToolsError
+from filetools.events.types import Event
+from filetools.journal.journal import Head, Journal, View
 from filetools.journal.tree_rows import TreeRow
 from filetools.models.records import ChangeRecord, Operation, RecordState
-from filetools.models.words import EntryType
+from filetools.models.words import VERSION_PREFIX, EntryType
 from filetools.paths.workspace_path import WorkspacePath
-from filetools.stores.store import FileStat, Store
-from filetools.sync.context import SyncContext
+from filetools.settings import STATE_DIRECTORY, Settings
+from filetools.stores.private import FOREIGN_NAME
+from filetools.stores.store import PART_BYTES, FileStat, Store
 from filetools.sync.mirror_files import GONE, file_version
 from filetools.tree.reading import is_text
+from filetools.writer.worker_pool import WorkerPool
 
 REMOVALS: Final = (Operation.DELETE, Operation.DELETE_DIRECTORY)
+REMEMBERED_PATHS: Final = 4096
+LARGE_BYTES: Final = 4 * 1024 * 1024
+"""Size above which a file is copied in parts, after all smaller ones."""
 _YOUNG_NS: Final = 250_000_000
 """Age up to which a path without a row, or with that of another file, is not copied: it may change back without a record.
 
@@ -29,16 +38,57 @@ Neither is a path with a row that is missing removed, while its folder is as you
 """
 
 
+class SyncContext(Struct, frozen=True, kw_only=True):
+    """The surroundings of the mirrors of one workspace; lives as long as it is open."""
+
+    journal: Journal
+    primary: Store
+    directory: Path
+    """The state directory: here processes agree which of them writes to a mirror."""
+    workers: WorkerPool
+    publish: Callable[[Event], None]
+    """Publishes an event; callable from any thread."""
+    notify: Callable[[], None]
+    """Wakes other processes that have the root open."""
+    key: Callable[[WorkspacePath], str]
+    left_out: Callable[[str, bool], bool]
+    """True if a path is never mirrored because it is excluded, private or temporary; takes whether it is a directory."""
+    settings: Settings
+
+
+def leaving_out(excluded: Callable[[str, bool], bool]) -> Callable[[str, bool], bool]:
+    """Return `SyncContext.left_out`, with its results for the last paths cached.
+
+    Args:
+        excluded: True if a path, or a folder above it, is excluded from mirrors; takes whether it is a directory.
+    """
+
+    def is_left_out(path: str, is_directory: bool) -> bool:
+        parts = path.split("/")
+        if any(part.casefold() == STATE_DIRECTORY for part in parts) or FOREIGN_NAME.fullmatch(parts[-1]):
+            return True
+        return excluded(path, is_directory)
+
+    return lru_cache(REMEMBERED_PATHS)(is_left_out)
+
+
 class UnsettledError(Exception):
     """Raised if a change of a path is not applied yet, or if a path is too young to be judged."""
+
+
+class UnreadableError(Exception):
+    """Raised with the error of a large file that cannot be copied, which says nothing about the mirror."""
 
 
 class Wanted(Struct, frozen=True, kw_only=True):
     """The entry that should be at a path."""
 
     kind: Literal["file", "directory", "nothing"]
-    content: bytes = b""
+    content: bytes | None = b""
+    """None of a large file, which `large_parts` reads."""
+    size: int = 0
     version: str = ""
+    """Of a large file that was never hashed, made from its facts."""
     mode: int | None = None
 
 
@@ -74,8 +124,10 @@ def wanted(
     if not is_made and (view.blocked or (head is not None and not head.applied)):
         raise UnsettledError
     if head is not None and head.version is not None and head.number:
+        if head.size is not None and head.size > LARGE_BYTES:
+            return Wanted(kind="file", content=None, size=head.size, version=head.version, mode=head.mode)
         content, mode = _head_content(context, path, head, head.version)
-        return Wanted(kind="file", content=content, version=head.version, mode=mode)
+        return Wanted(kind="file", content=content, size=len(content), version=head.version, mode=mode)
     stat = context.primary.stat(path)
     is_there = stat is not None and stat.type in ("file", "directory")
     is_deleted = not is_there or (stat is not None and stat.type == "file" and head is not None and head.number > 0)
@@ -89,8 +141,50 @@ def wanted(
         return Wanted(kind="nothing")
     if stat.type == "directory":
         return Wanted(kind="directory", mode=stat.mode)
+    if stat.size > LARGE_BYTES:
+        version = stat_version((*stat.identity[:4], 0))  # without the change time, which a new mode moves
+        return Wanted(kind="file", content=None, size=stat.size, version=version, mode=stat.mode)
     content, stat = context.primary.read(path)
-    return Wanted(kind="file", content=content, version=version_of(content), mode=stat.mode)
+    return Wanted(kind="file", content=content, size=stat.size, version=version_of(content), mode=stat.mode)
+
+
+def large_parts(context: SyncContext, path: WorkspacePath, goal: Wanted) -> Iterator[bytes]:
+    """Yield a large file in parts, from the journal if it has the bytes, else from the primary.
+
+    Args:
+        context: The journal and the primary.
+        path: The file.
+        goal: As from `wanted`.
+
+    Raises:
+        UnsettledError: Another change of the path was made meanwhile.
+        UnreadableError: The primary's file cannot be read, does not have the version, or is being written.
+    """
+    kept = context.journal.contents
+    is_hashed = goal.version.startswith(VERSION_PREFIX)
+    try:
+        if is_hashed and kept.has(goal.version):
+            content = kept.get(goal.version)
+            yield from (content[offset : offset + PART_BYTES] for offset in range(0, len(content), PART_BYTES))
+            head = context.journal.view(context.key(path)).head
+            if head is None or head.version != goal.version:
+                raise UnsettledError
+            return
+        with closing(context.primary.open(path)) as reader:
+            digest, offset = hashlib.sha256(), 0
+            while part := reader.read_at(offset, PART_BYTES):
+                if is_hashed:
+                    digest.update(part)
+                yield part
+                offset += len(part)
+            now, found = context.primary.stat(path), reader.stat
+            if now is None or now.inode != found.inode:
+                raise UnsettledError
+            version = VERSION_PREFIX + digest.hexdigest() if is_hashed else stat_version((*found.identity[:4], 0))
+            if now.identity != found.identity or version != goal.version:
+                raise ChangedMeanwhileError(path, 1)
+    except FileToolsError as exc:
+        raise UnreadableError(exc) from exc
 
 
 def _is_made(primary: Store, path: WorkspacePath, record: ChangeRecord) -> bool:
@@ -146,25 +240,18 @@ class Plan(Struct, kw_only=True):
         return [*self.added, *self.modified, *self.deleted]
 
 
-def compared(
-    top: WorkspacePath,
-    primary: Store,
-    mirror: Store,
-    left_out: Callable[[str, bool], bool],
-    go_on: Callable[[], None],
-) -> Plan:
+def compared(context: SyncContext, mirror: Store, top: WorkspacePath, go_on: Callable[[], None]) -> Plan:
     """Compare both trees below `top`, which may be missing in either. Blocks; holds no lock, so paths may change meanwhile.
 
     Files that agree in size and mode are read and hashed.
 
     Args:
-        top: The folder.
-        primary: The tree that the mirror should equal.
+        context: The primary.
         mirror: The tree of the mirror.
-        left_out: As in `SyncContext`.
-        go_on: Called before each folder and file; an exception ends the comparison.
+        top: The folder.
+        go_on: Called before each folder and part of a file; an exception ends the comparison.
     """
-    plan, pending, emptied = Plan(), [top], list[WorkspacePath]()
+    primary, plan, pending, emptied = context.primary, Plan(), [top], list[WorkspacePath]()
     while pending:
         folder = pending.pop()
         go_on()
@@ -177,11 +264,10 @@ def compared(
         for name in sorted({*here, *there}):
             path = folder.child(name)
             is_directory = "directory" in (here.get(name), there.get(name))
-            if left_out(path, is_directory):
+            if context.left_out(path, is_directory):
                 continue
             if (kind := here.get(name)) == there.get(name) == "file":
-                go_on()
-                _compare_files(plan, path, primary, mirror)
+                _compare_files(plan, path, primary, mirror, go_on)
             elif kind not in ("file", "directory"):
                 if name in there:
                     (emptied if is_directory else plan.deleted).append(path)
@@ -195,14 +281,14 @@ def compared(
     return plan
 
 
-def _compare_files(plan: Plan, path: WorkspacePath, primary: Store, mirror: Store) -> None:
+def _compare_files(plan: Plan, path: WorkspacePath, primary: Store, mirror: Store, go_on: Callable[[], None]) -> None:
     try:
         here, there = primary.stat(path), mirror.stat(path)
         is_equal = (
             here is not None
             and there is not None
             and (here.size, here.mode) == (there.size, there.mode)
-            and file_version(primary, path) == file_version(mirror, path)
+            and file_version(primary, path, go_on) == file_version(mirror, path, go_on)
         )
         (plan.equal if is_equal else plan.modified).append(path)
     except GONE:

@@ -22,7 +22,7 @@ from filetools.models.words import MirrorStatus
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.settings import Settings
 from filetools.stores.store import Store
-from filetools.sync.context import SyncContext, leaving_out
+from filetools.sync.comparison import SyncContext, leaving_out
 from filetools.sync.mirror import Mirror
 from filetools.sync.mirror_files import MirrorFiles
 from filetools.sync.synchronise import Progress, Synchronisation, failed_result, in_thread, summed
@@ -152,10 +152,7 @@ class SyncManager:
                 has_followed = waiter.answer.result(seconds)
             mirror.give_up(waiter)
             if not has_followed:
-                reason = mirror.progress.error or f"did not answer in {seconds:g} s"
-                raise SyncFailedError(
-                    records[0].path if records else None, f"mirror {mirror.name!r} does not follow: {reason}"
-                )
+                raise mirror.failure(records[0].path if records else None)
 
     def standing(self) -> MirrorStatus:
         """Return the status of the mirrors if nothing changes: "in_sync", "pending" or "off"."""
@@ -231,7 +228,7 @@ class SyncManager:
                 suggested_action="Add one with 'filetools mirror add', or name one where the root is opened.",
             )
         if self._is_synchronising:
-            raise SyncFailedError(None, "already running")
+            raise SyncFailedError(None, "another synchronisation is running")
         self._is_synchronising = True
         results = []
         try:

@@ -27,7 +27,7 @@ from filetools.errors import FileToolsError, InternalError, StateDamagedError, S
 from filetools.journal.backlog import MirrorRow, RecordsForgottenError
 from filetools.paths.workspace_path import ROOT
 from filetools.stores.store import Store
-from filetools.sync.context import SyncContext
+from filetools.sync.comparison import SyncContext
 from filetools.sync.mirror_files import GONE, MARKER, MirrorFiles, files_below, mark
 from filetools.sync.worker import LONGEST_PAUSE_SECONDS, BacklogWorker, StoppedError
 from filetools.tree.leader import Leadership
@@ -217,8 +217,12 @@ class Mirror:
             self._context.notify()
             self._take_note()
         if not self.takes_calls:
-            reason = "is paused" if self.is_paused else f"is not ready ({self.progress.error or 'it is slow'})"
-            raise SyncFailedError(None, f"mirror {self.name!r} {reason}")
+            raise self.failure()
+
+    def failure(self, path: str | None = None) -> SyncFailedError:
+        """Return the error of a change or a synchronisation that it does not follow."""
+        reason = "it is paused" if self.is_paused else self.progress.error or "it does not answer in time"
+        return SyncFailedError(path, reason, self.name)
 
     def start(self) -> None:
         """Start the thread, which writes once no other process does."""
@@ -378,7 +382,7 @@ class Mirror:
         try:
             is_won = self._leadership.try_lead()
         except OSError as exc:
-            raise SyncFailedError(None, f"no lock file can be made: {exc.strerror}") from exc
+            raise SyncFailedError(None, f"its lock file cannot be made ({exc.strerror})") from exc
         if is_won:
             # The note is of another process, which may have ended while the mirror failed.
             write_note(self._place_of_note, self.progress)
@@ -389,12 +393,12 @@ class Mirror:
         """Mark the mirror as not ready until it answers again, and release the calls that wait for it."""
         if isinstance(error, StateDamagedError | WorkspaceGoneError):
             # As an error of the mirror, because the workspace is not gone and needs no repair.
-            error = SyncFailedError(None, "its folder is gone or was emptied")
+            error = SyncFailedError(None, "its folder is gone or was emptied", self.name)
         self.worker.forget()
         if self.progress.is_ready:
-            _log.warning("mirror %r is left behind: %s", self.name, error)
+            _log.warning("%s", error)
             self._context.publish(events.SyncError(error=error.message, error_code=error.code))
-        self.report(is_ready=False, error=error.message)
+        self.report(is_ready=False, error=error.reason if isinstance(error, SyncFailedError) else error.message)
 
     def report(self, **facts: Any) -> None:
         """Change facts of the mirror's progress, and notify waiting calls, listeners and other processes. Thread-safe."""

@@ -16,6 +16,7 @@ from filetools.errors import (
     DirectoryNotFoundError,
     FileToolsError,
     HoldsStateError,
+    MountPointError,
     NotRegularFileError,
     PathExistsError,
     PathIsDirectoryError,
@@ -127,25 +128,38 @@ class MirrorFiles:
         if found is not None and found.type == "directory" and (state := state_below(self.store, path)) is not None:
             raise HoldsStateError(path, state)
 
-    def put(self, path: WorkspacePath, content: bytes, version: str, mode: int | None, *, must_write: bool) -> None:
+    def put(
+        self,
+        path: WorkspacePath,
+        content: bytes | Callable[[], Iterator[bytes]],
+        version: str,
+        mode: int | None,
+        *,
+        size: int,
+        must_write: bool,
+    ) -> None:
         """Write a file, whatever is in the way; one that has these bytes only gets the mode.
 
         Args:
             path: The file.
-            content: Its bytes.
+            content: Its bytes, or what yields the parts of a large one.
             version: Their version.
             mode: Permission bits; None keeps those of a file that is replaced.
+            size: The number of bytes.
             must_write: True to write it in any case, because the disk may have lost the bytes since.
         """
         for _ in range(TRIES):
             try:
                 found = self.store.stat(path)
-                can_stay = found is not None and found.size == len(content) and not must_write
+                can_stay = found is not None and found.size == size and not must_write
                 if found is not None and can_stay and self._version_of(path, found) == version:
                     if mode not in (None, found.mode):
                         self.store.set_mode(path, mode)
                     return
-                stat, displaced = replace_file(self.store, path, content, is_new=found is None, mode=mode)
+                if found is not None:
+                    self._identify_large(path, found)
+                bytes_or_parts = content if isinstance(content, bytes) else content()
+                stat, displaced = replace_file(self.store, path, bytes_or_parts, is_new=found is None, mode=mode)
             except _OTHER_GROUND:
                 self._make_room(path, "file")
                 continue
@@ -166,6 +180,7 @@ class MirrorFiles:
 
         Raises:
             HoldsStateError: Another root lies in it.
+            MountPointError: It is a mount point, which is left empty.
         """
         with suppress(*GONE):
             found = self.store.stat(path)
@@ -174,7 +189,15 @@ class MirrorFiles:
                     self.remove_if_empty(path)
                     return
                 self._keep_below(path)
-            self.discard_displaced(path, self.store.remove(path))
+            if found is not None:
+                self._identify_large(path, found)
+            try:
+                displaced = self.store.remove(path)
+            except MountPointError:
+                for entry in tuple(self.store.scan(path)):
+                    self.remove(path.child(entry.name))
+                raise
+            self.discard_displaced(path, displaced)
 
     def make_folder(self, path: WorkspacePath, mode: int | None) -> None:
         """Make a directory and its parents, whatever is in the way; one that exists gets the mode."""
@@ -208,6 +231,13 @@ class MirrorFiles:
         with suppress(FileToolsError):
             return self._own.get(found.identity[1:4]) or file_version(self.store, path)
         return None
+
+    def _identify_large(self, path: WorkspacePath, found: FileStat) -> None:
+        """Before a large file is taken out, find out whether the journal knows it: later it would not be read."""
+        if found.type == "file" and found.size > self._max_foreign_bytes and found.identity[1:4] not in self._own:
+            version = file_version(self.store, path)
+            if self._contents.has(version) or self._journal.history.paths_of(version):
+                self._own[found.identity[1:4]] = version
 
     def _forget(self, stat: FileStat) -> bool:
         """Forget a file that is removed, because its inode may be used again; False if this process did not write it so."""
@@ -290,12 +320,17 @@ def files_below(
                     yield path
 
 
-def file_version(store: Store, path: WorkspacePath) -> str:
-    """Return the version of a file, read in parts.
+def file_version(store: Store, path: WorkspacePath, go_on: Callable[[], None] = lambda: None) -> str:
+    """Return the version of a file, read in parts; `go_on` is called before each.
 
     Raises:
         PathNotFoundError, PathIsDirectoryError, NotRegularFileError
     """
     with closing(store.open(path)) as reader:
-        digest, _ = hashed_parts(reader.read_at)
+
+        def read_at(offset: int, count: int) -> bytes:
+            go_on()
+            return reader.read_at(offset, count)
+
+        digest, _ = hashed_parts(read_at)
     return VERSION_PREFIX + digest.hex()

@@ -15,8 +15,7 @@ from filetools.journal.backlog import BacklogEntry
 from filetools.models.files import SyncResult
 from filetools.paths.explain import shown
 from filetools.paths.workspace_path import ROOT, WorkspacePath
-from filetools.sync.comparison import Plan
-from filetools.sync.context import SyncContext
+from filetools.sync.comparison import Plan, SyncContext, compared
 from filetools.sync.mirror import Mirror
 from filetools.writer.worker_pool import WorkerPool
 
@@ -61,7 +60,9 @@ class Synchronisation:
             await in_thread(partial(mirror.wait_for_round, PROBE_SECONDS))
             mirror.check()
             await self._context.workers.run(partial(self._context.journal.backlog.reset, mirror.place))
-        plan = await in_thread(partial(mirror.worker.compare, ROOT, self._refuse_if_aborted))
+        plan = await in_thread(
+            partial(compared, self._context, mirror.worker.files.store, ROOT, self._refuse_if_aborted)
+        )
         self._total = len(plan.changes) + len(plan.failed)
         if not is_preview:
             await self._repair(plan)
@@ -104,7 +105,7 @@ class Synchronisation:
         mirror, run, mirrors = self._mirror, self._context.workers.run, self._context.journal.mirrors
         row = await run(partial(mirrors.get, mirror.place))
         if row is None:
-            raise SyncFailedError(None, f"mirror {mirror.name!r} was removed from the root")
+            raise SyncFailedError(None, "it was removed from the root", mirror.name)
         known = (await run(self._entries)).keys()
         keys = await run(partial(mirror.worker.add_to_backlog, plan.changes))
         left = dict(zip(keys, plan.changes, strict=True))
@@ -124,14 +125,13 @@ class Synchronisation:
             pause = max(_SHORTEST_PAUSE_SECONDS, 10 * (time.monotonic() - began))
             self._settle(left, entries)
             if left and not mirror.takes_calls:
-                reason = mirror.progress.error or "it is slow"
                 for path in left.values():
-                    self._fail(path, f"The mirror is not ready: {reason}", SyncFailedError.code)
+                    self._fail(path, mirror.failure().message, SyncFailedError.code)
                 return
         if plan.changes and not await in_thread(
             partial(mirror.wait_for_round, self._context.settings.lock_timeout_seconds)
         ):
-            raise SyncFailedError(None, "the mirror could not be made durable in time")
+            raise SyncFailedError(None, "its disk did not store all changes in time", mirror.name)
         mirror.check()
 
     def _entries(self) -> dict[str, BacklogEntry]:

@@ -11,8 +11,9 @@ from __future__ import annotations
 import logging
 import math
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from msgspec.structs import replace
@@ -25,6 +26,7 @@ from filetools.errors import (
     FileToolsError,
     HoldsStateError,
     InvalidPathError,
+    MountPointError,
     NotRegularFileError,
     PathIsDirectoryError,
     PathNotDirectoryError,
@@ -32,10 +34,18 @@ from filetools.errors import (
     SymlinkNotAllowedError,
 )
 from filetools.journal.backlog import MAX_TRIES, BacklogEntry, KeptFile, RecordsForgottenError
-from filetools.models.records import ChangeRecord
+from filetools.models.records import ChangeRecord, RecordState
 from filetools.paths.workspace_path import ROOT, WorkspacePath
-from filetools.sync.comparison import REMOVALS, Plan, UnsettledError, Wanted, compared, wanted
-from filetools.sync.context import SyncContext
+from filetools.sync.comparison import (
+    REMOVALS,
+    SyncContext,
+    UnreadableError,
+    UnsettledError,
+    Wanted,
+    compared,
+    large_parts,
+    wanted,
+)
 from filetools.sync.mirror_files import GONE, MirrorFiles, spellings
 from filetools.tree.reading import is_text
 
@@ -81,11 +91,6 @@ class _Retry(NamedTuple):
     """Time when it was deferred first."""
 
 
-def _slot(entry: BacklogEntry) -> tuple[str, bool]:
-    """Return the key of a written path: a recorded change and a found difference leave the backlog separately."""
-    return entry.key, entry.number > 0
-
-
 class BacklogWorker:
     """Copies the paths that one mirror lacks. Used by one thread; lives as the mirror.
 
@@ -105,7 +110,7 @@ class BacklogWorker:
         self._seen = 0
         """Number of the last record followed; its paths are in the mirror, refused, or deferred."""
         self._unsynced: dict[tuple[str, bool], BacklogEntry] = {}
-        """Paths written since the last sync."""
+        """Paths written since the last sync, by key; a recorded change and a found difference leave the backlog separately."""
         self._sync_at = math.inf
         self._doubtful: set[str] = set()
         """Keys of paths whose last sync has failed: their bytes may be lost although the mirror seems to have them."""
@@ -115,6 +120,9 @@ class BacklogWorker:
         """Time from which the backlog is processed."""
         self._look_at = 0.0
         """Time of the next check of the mirror's folder; 0 if it is unknown which folder that is."""
+        self._large: dict[str, BacklogEntry] = {}
+        """Large files to be copied, and the one that is being copied, by key; each is in the backlog, too."""
+        self._between_at = 0.0
         self._fill_at = time.monotonic() + context.settings.sync_after_seconds
 
     def round(self, *, is_whole: bool, is_hasty: bool) -> float:
@@ -138,20 +146,40 @@ class BacklogWorker:
                 self._fill_at = now + self._context.settings.mirror_probe_seconds
             else:
                 self._fill()
+        self._work(is_whole=is_whole, is_hasty=is_hasty)
+        while self._large:
+            entry = next(iter(self._large.values()))
+            self._process(entry, is_large=True)
+            self.make_durable()  # at once: a copy that must be made again takes long
+            if self._large[entry.key].number == entry.number:
+                del self._large[entry.key]
+        fill_at = math.inf if self.identity.is_filled else self._fill_at
+        soonest = min(self._backlog_at, self._sync_at, fill_at, now + self._context.settings.mirror_probe_seconds)
+        return max(0.0, soonest - time.monotonic())
+
+    def _work(self, *, is_whole: bool = False, is_hasty: bool = False) -> None:
         self._follow()
         if is_whole or self._backlog_at <= time.monotonic():
             self._process_backlog()
             self._follow()
         if is_hasty or self._sync_at <= time.monotonic():
             self.make_durable()
-        fill_at = math.inf if self.identity.is_filled else self._fill_at
-        soonest = min(self._backlog_at, self._sync_at, fill_at, now + self._context.settings.mirror_probe_seconds)
-        return max(0.0, soonest - time.monotonic())
+
+    def _between(self) -> None:
+        """While a large file is copied or compared, do all other work; may raise StoppedError."""
+        self._mirror.go_on()
+        if time.monotonic() >= self._between_at:
+            self._work()
+            self._between_at = time.monotonic() + _LONGEST_LOOK_SECONDS
+
+    def _parts(self, path: WorkspacePath, goal: Wanted) -> Iterator[bytes]:
+        for part in large_parts(self._context, path, goal):
+            self._between()
+            yield part
 
     def _look_at_folder(self, now: float) -> None:
         """Check that the place still holds the folder that was filled, and at times that it was not emptied."""
         if now < self._look_at:
-            self.files.store.stat(ROOT)  # fails if the folder is not there, or another one is
             return
         is_unknown, self._look_at = self._look_at == 0.0, now + _LOOK_SECONDS
         if is_unknown:
@@ -166,6 +194,7 @@ class BacklogWorker:
         """Discard all facts about the mirror's folder: another folder may be at its place."""
         self._backlog_at = self._look_at = 0.0
         self._unsynced.clear()
+        self._large.clear()
         self._sync_at = math.inf
 
     def make_durable(self) -> None:
@@ -189,11 +218,7 @@ class BacklogWorker:
 
     def has_written(self, entry: BacklogEntry) -> bool:
         """True if a path was written and only needs to be synced; callable from any thread."""
-        return _slot(entry) in self._unsynced
-
-    def compare(self, top: WorkspacePath, go_on: Callable[[], None]) -> Plan:
-        """Compare the mirror with the primary, as `compared`; callable from any thread."""
-        return compared(top, self._context.primary, self.files.store, self._context.left_out, go_on)
+        return (entry.key, entry.number > 0) in self._unsynced
 
     def add_to_backlog(self, paths: Iterable[WorkspacePath], *, below: bool = False) -> list[str]:
         """Add paths that may differ to the backlog, with all below them if `below`; returns their keys. Thread-safe."""
@@ -258,7 +283,8 @@ class BacklogWorker:
         if len(self._unsynced) >= MOST_UNSYNCED:
             self.make_durable()
 
-    def _process(self, entry: BacklogEntry, known: KeptFile | None = None) -> None:
+    def _process(self, entry: BacklogEntry, known: KeptFile | None = None, *, is_large: bool = False) -> None:
+        """Bring one path to what it should be; a large file only if `is_large`, else it waits for all others."""
         path = WorkspacePath(entry.path)
         if self._context.left_out(path, False):
             self._note_done(entry)
@@ -267,33 +293,37 @@ class BacklogWorker:
         is_late = retry is not None and not retry.is_refused and retry.since < time.monotonic() - _PATIENCE_SECONDS
         try:
             if known is None:
-                record = self._record(entry)
+                newest = (
+                    self._context.journal.records(key=entry.key, newest_first=True, limit=1) if entry.number else ()
+                )
+                record = next((each for each in newest if each.number == entry.number), None)
                 goal = wanted(
                     self._context, path, entry.key, record=record, is_recorded=bool(entry.number), is_late=is_late
                 )
             else:
-                goal = Wanted(kind="file", **known._asdict())
+                goal = Wanted(kind="file", size=len(known.content), **known._asdict())
         except UnsettledError:
             self._defer(entry)
             return
         except FileToolsError as exc:  # of the primary, or of the journal
             self._refuse(entry, exc)
             return
+        if goal.content is None and not is_large:
+            self._large[entry.key] = entry
+            self._defer(entry)
+            return
         try:
             self._apply(path, goal, entry, record)
+        except UnsettledError:
+            self._defer(entry)
+        except UnreadableError as exc:
+            self._refuse(entry, exc.args[0])
         except FileToolsError as exc:
             self._raise_unless_of_path(exc)
             self._refuse(entry, exc)
             self._mirror.report(error=exc.message)
         else:
             self._note_done(entry)
-
-    def _record(self, entry: BacklogEntry) -> ChangeRecord | None:
-        """Return the record of an entry, applied or not; None if it has none, or the path has a newer one."""
-        if not entry.number:
-            return None
-        records = self._context.journal.records(key=entry.key, newest_first=True, limit=1)
-        return records[0] if records and records[0].number == entry.number else None
 
     def _apply(self, path: WorkspacePath, goal: Wanted, entry: BacklogEntry, record: ChangeRecord | None) -> None:
         spelled = self.files.spelled(path)
@@ -313,12 +343,14 @@ class BacklogWorker:
             self._retry(twins, is_free=False)
         if goal.kind == "file":
             must_write = entry.number == 0 or entry.key in self._doubtful
-            self.files.put(path, goal.content, goal.version, goal.mode, must_write=must_write)
+            content = partial(self._parts, path, goal) if goal.content is None else goal.content
+            self.files.put(path, content, goal.version, goal.mode, size=goal.size, must_write=must_write)
             return
         is_renamed = record is not None and self._move_again(record, path)
         self.files.make_folder(path, goal.mode)
-        # A folder that exists although its record removed it was made since.
-        is_followed = record is not None and record.old_path is None and record.operation not in REMOVALS
+        # A folder that exists although its record removed it was made since; one that was set back has its former content.
+        is_made = record is not None and record.operation not in REMOVALS and record.state is not RecordState.ABORTED
+        is_followed = record is not None and record.old_path is None and is_made
         is_unknown = entry.number > 0 and not is_followed and not is_renamed
         older = self._context.journal.backlog.get(self._place, entry.key)
         is_older = older is not None and older.number != entry.number
@@ -350,7 +382,7 @@ class BacklogWorker:
 
     def _compare_below(self, folder: WorkspacePath) -> None:
         """Compare a folder with the primary's, and copy all that the mirror lacks below it."""
-        plan = self.compare(folder, self._mirror.go_on)
+        plan = compared(self._context, self.files.store, folder, self._mirror.go_on)
         self._process_all(plan.changes)
         for error in plan.failed.values():
             raise error
@@ -363,7 +395,7 @@ class BacklogWorker:
     def _prune(self, folder: WorkspacePath) -> None:
         """Remove a directory and those above it as far as they are empty and the primary does not have them."""
         while not folder.is_root and self._context.primary.stat(folder) is None:
-            with suppress(*GONE, HoldsStateError):
+            with suppress(*GONE, HoldsStateError, MountPointError):
                 if not self.files.remove_if_empty(folder):
                     return
             folder = folder.parent
@@ -372,7 +404,7 @@ class BacklogWorker:
 
     def _note_done(self, entry: BacklogEntry) -> None:
         """Note that the mirror has a path; its entry is removed once that is durable."""
-        self._unsynced[_slot(entry)] = entry
+        self._unsynced[entry.key, entry.number > 0] = entry
         retry = self._retries.get(entry.key)
         if retry is not None and (retry.number == entry.number or 0 < retry.number < entry.number):
             del self._retries[entry.key]
@@ -422,7 +454,7 @@ class BacklogWorker:
 
         Only from a folder that is an older state of this mirror, paths that were deleted since are removed.
         """
-        plan = self.compare(ROOT, self._mirror.go_on)
+        plan = compared(self._context, self.files.store, ROOT, self._between)
         if ROOT in plan.failed:
             raise plan.failed[ROOT]
         self.add_to_backlog(plan.failed, below=True)

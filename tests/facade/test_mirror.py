@@ -13,8 +13,7 @@ from filetools.journal.records import Change
 from filetools.models.records import SYSTEM, Operation
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.sync import worker
-from filetools.sync.comparison import Wanted, wanted
-from filetools.sync.context import SyncContext
+from filetools.sync.comparison import SyncContext, Wanted, wanted
 from tests.support.crashing import snapshot
 from tests.support.mirror_worlds import (
     FOR_EVER_SECONDS,
@@ -149,14 +148,27 @@ async def test_a_file_that_was_back_for_an_instant_does_not_stay_in_the_mirror(
         assert not (tmp_path / "mirror/a.txt").exists()
 
 
-async def test_a_large_file_of_a_deleted_folder_is_not_kept_beside_the_mirror_after_a_restart(tmp_path: Path) -> None:
+@pytest.mark.parametrize("change", ["delete the folder", "delete", "replace", "replace by a program"])
+async def test_a_large_file_that_goes_after_a_restart_is_not_kept_beside_the_mirror(
+    tmp_path: Path, change: str
+) -> None:
     settings = {**QUICK, "max_foreign_bytes": 1000}
     (tmp_path / "root").mkdir()
-    for is_deleted in (False, True):
+    for is_changed in (False, True):
         async with filetools.open(tmp_path / "root", mirror=tmp_path / "mirror", settings=settings) as files:
-            if is_deleted:
-                await files.delete_directory("d", recursive=True)
-            else:
-                await files.write_file("d/large.txt", "x" * 5000)
+            match change if is_changed else "":
+                case "delete the folder":
+                    await files.delete_directory("d", recursive=True)
+                case "delete":
+                    await files.delete_file("d/large.txt")
+                case "replace":
+                    await files.write_file("d/large.txt", "new")
+                case "replace by a program":
+                    (tmp_path / "root/d/large.txt").write_text("z" * 6000)
+                case _:
+                    await files.write_file("d/large.txt", "x" * 5000)
+                    if change == "replace by a program":
+                        (tmp_path / "root/d/large.txt").write_text("y" * 5000)
             await files.sync_all()
+    assert snapshot(tmp_path / "mirror") == snapshot(tmp_path / "root")
     assert list((tmp_path / "mirror/.filetools/displaced").iterdir()) == []

@@ -91,7 +91,7 @@ async def test_one_synchronisation_at_a_time_and_closing_ends_it(tmp_path: Path)
     hang.on()
     first = asyncio.ensure_future(files.sync_all())
     await steps_until(lambda: hang.reached.is_set() and inside.is_synchronising(files))
-    assert "already running" in (await refused("SYNC_FAILED", files.sync_all())).message
+    assert "another synchronisation is running" in (await refused("SYNC_FAILED", files.sync_all())).message
     async with asyncio.timeout(60):
         await opening.__aexit__(None, None, None)
         await refused("WORKSPACE_GONE", first)

@@ -13,6 +13,7 @@ from filetools.facade.facade import FileToolsFacade
 from filetools.tree.leader import Leadership
 from filetools.writer.file_sync import sync_files
 from tests.support.crashing import CrashingOpening
+from tests.support.inside import parts
 
 OFF = {"sync_after_seconds": 3600.0}
 
@@ -30,16 +31,17 @@ async def _nobody_keeps(tmp_path: Path) -> AsyncIterator[None]:
 
 def unsynced(files: FileToolsFacade) -> list[str]:
     """Return the paths of the applied records that are not synced yet."""
-    return [record.path for record in files._parts.journal.marks.unfinished("unsynced")]
+    return [record.path for record in parts(files).journal.marks.unfinished("unsynced")]
 
 
 def sync_all(files: FileToolsFacade) -> None:
-    sync_files(files._parts.workspace, files._parts.store, files._parts.journal)
+    opened = parts(files)
+    sync_files(opened.workspace, opened.store, opened.journal)
 
 
 async def settled(files: FileToolsFacade) -> None:
     """Sync everything first."""
-    await files._parts.workers.run(lambda: sync_all(files))
+    await parts(files).workers.run(lambda: sync_all(files))
     assert unsynced(files) == []
 
 

@@ -52,7 +52,7 @@ def test_records_are_selected_by_every_field_newest_first_and_by_pages(journal: 
     assert numbers(journal, RecordFilter(moves_only=True)) == [fourth.number]
     assert numbers(journal, RecordFilter(numbers=(first.number, 999))) == [first.number]
     assert numbers(journal, RecordFilter(kind="editor")) == []
-    assert [record.number for record in journal.history.of_key("c")] == [fourth.number]
+    assert [record.number for record in journal.history.of_file("c", [])] == [fourth.number]
 
 
 def test_records_of_one_commit_are_distinguished_from_those_of_the_next(journal: Journal) -> None:

@@ -23,6 +23,7 @@ SETTINGS: Final[dict[str, Any]] = {
     "durability": "relaxed", "mirror_probe_seconds": 0.05, "sync_after_seconds": 0.05, "watch": True
 }  # fmt: skip
 EVENTS: Final = 14
+SPARSE_BYTES: Final = 12 * 1024 * 1024
 REST_SECONDS: Final = 60.0
 _NAMES, _FOLDERS = [f"{name}.txt" for name in "uvwxyz"], ["", "a/", "a/b/", "c/", "e/"]
 
@@ -37,6 +38,8 @@ def outages(folder: Path, seed: int, mirror: Path) -> list[str]:
     """
     chance, root, former = Random(seed), folder / "root", list[Path]()
     root.mkdir()
+    with (root / "sparse").open("wb") as file:
+        file.truncate(SPARSE_BYTES)
     writer = _started(root, mirror, f"{seed}")
     try:
         for number in range(EVENTS):
@@ -95,7 +98,11 @@ def _put(folder: Path, mirror: Path) -> None:
 
 def _save(chance: Random, root: Path) -> None:
     place = root / chance.choice(_FOLDERS) / chance.choice(_NAMES)
-    match chance.randrange(4):
+    match chance.randrange(5):
+        case 4:
+            with (root / "sparse").open("r+b") as file:
+                file.seek(chance.randrange(SPARSE_BYTES - 1000))
+                file.write(chance.randbytes(1000))
         case 0:
             place.write_text(chance.choice("pq") * chance.randrange(1, 2000))
         case 1:

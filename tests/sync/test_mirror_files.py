@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from filetools.content.version import version_of
 from filetools.errors import StorageFailedError
+from filetools.journal.backlog import BacklogEntry
 from filetools.journal.journal import Journal
 from filetools.paths.workspace_path import WorkspacePath
+from filetools.sync import worker
 from filetools.sync.mirror_files import MirrorFiles
-from tests.support.mirror_worlds import kept_in, local_store, scripted
+from tests.support.mirror_worlds import kept_in, local_store, scripted, tree, world
 
 
 @pytest.mark.parametrize("moment", ["Displaced.is_untouched", "Displaced.read", "Displaced.discard"])
@@ -44,7 +47,7 @@ def test_a_file_that_cannot_be_read_is_replaced(tmp_path: Path) -> None:
     (tmp_path / "mirror" / "a").write_bytes(b"1")
     journal = Journal(tmp_path, durability="relaxed")
     files = MirrorFiles(scripted(inner, before=fail), journal, str, max_foreign_bytes=1024)
-    files.put(WorkspacePath("a"), b"2", version_of(b"2"), None, must_write=False)
+    files.put(WorkspacePath("a"), b"2", version_of(b"2"), None, size=1, must_write=False)
     journal.close()
     assert (tmp_path / "mirror" / "a").read_bytes() == b"2"
 
@@ -56,7 +59,7 @@ def test_a_file_of_others_with_the_inode_of_a_discarded_one_is_kept(tmp_path: Pa
     files = MirrorFiles(store, journal, str, max_foreign_bytes=1024)
 
     def put(path: str, content: bytes) -> None:
-        files.put(WorkspacePath(path), content, version_of(content), None, must_write=False)
+        files.put(WorkspacePath(path), content, version_of(content), None, size=1, must_write=False)
 
     put("a", b"1")
     os.link(mirror / "a", spare)  # keeps the inode
@@ -70,3 +73,102 @@ def test_a_file_of_others_with_the_inode_of_a_discarded_one_is_kept(tmp_path: Pa
     journal.close()
     store.close()
     assert kept == [("b", b"x")]
+
+
+LARGE_BYTES = 8 * 1024 * 1024
+
+
+async def test_small_files_do_not_wait_for_a_large_one_and_holes_stay_holes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(worker, "_LONGEST_LOOK_SECONDS", 0.0)
+    order, parts = list[str](), list[str]()
+
+    def note(method: str, path: str) -> None:
+        if method == "Prepared.exchange":
+            order.append(path)
+
+    def write_meanwhile(method: str, path: str) -> None:
+        parts.extend([path] if (method, path) == ("Reader.read_at", "big") else [])
+        if len(parts) in (3, 6):
+            parts.append("")
+            opened.put(f"small{len(parts)}", b"1")
+
+    mirror = scripted(local_store(tmp_path / "mirror"), after=note)
+    async with world(tmp_path, mirror, is_started=False) as opened:
+        _make_sparse(opened.root / "big")
+        opened.put("z", b"1")
+        opened.journal.backlog.add("mirror", [BacklogEntry(key="big", path="big", number=0)])
+        await opened.build(primary=scripted(opened.primary, before=write_meanwhile)).start()
+        await opened.until_paid()
+    assert order == ["z", "small4", "small7", "big"]
+    assert (tmp_path / "mirror/big").read_bytes() == (tmp_path / "primary/big").read_bytes()
+    assert (tmp_path / "mirror/big").stat().st_blocks * 512 < LARGE_BYTES // 8
+
+
+@pytest.mark.parametrize("is_kept", [False, True])
+@pytest.mark.parametrize("change", ["delete", "move", "write"])
+async def test_a_large_file_that_changes_while_it_is_copied_is_not_copied_as_it_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: str, is_kept: bool
+) -> None:
+    """The bytes of a version that is kept are read from the journal, which nobody changes."""
+    monkeypatch.setattr(worker, "_LONGEST_LOOK_SECONDS", 0.0)
+    is_changed = False
+
+    def change_once(method: str, path: str) -> None:
+        nonlocal is_changed
+        if (method, path, is_changed) == ("prepare" if is_kept else "Reader.read_at", "d/big", False):
+            is_changed = True
+            if change == "move":
+                opened.rename("d", "e")
+            elif change == "delete":
+                opened.remove("d/big")
+            else:
+                opened.put("d/big", b"new")
+
+    mirror = scripted(local_store(tmp_path / "mirror"), before=change_once)
+    async with world(tmp_path, mirror, is_started=False) as opened:
+        opened.make("d")
+        if is_kept:
+            opened.put("d/big", bytes(LARGE_BYTES))
+        else:
+            _make_sparse(opened.root / "d/big")
+            opened.journal.backlog.add("mirror", [BacklogEntry(key="d/big", path="d/big", number=0)])
+        await opened.build(primary=scripted(opened.primary, before=change_once)).start()
+        await opened.until(lambda: is_changed)
+        await opened.until_paid()
+        assert tree(opened.primary) == tree(mirror)
+
+
+def _make_sparse(place: Path) -> None:
+    with place.open("wb") as file:
+        file.write(b"head")
+        file.seek(LARGE_BYTES // 2)
+        file.write(b"middle")
+        file.truncate(LARGE_BYTES)
+
+
+def test_a_copy_that_a_dead_process_did_not_finish_is_removed_whatever_its_size(tmp_path: Path) -> None:
+    journal = Journal(tmp_path, durability="relaxed")
+    store = local_store(tmp_path / "mirror")
+    temporary = tmp_path / "mirror/.filetools/tmp"
+    for name in ("999999-1-0-0-0000000000000001.part", "999999-1-0-0-0000000000000002"):
+        (temporary / name).write_bytes(b"larger than that")
+    MirrorFiles(store, journal, str, max_foreign_bytes=8).sweep()
+    journal.close()
+    assert [place.name for place in temporary.iterdir()] == ["999999-1-0-0-0000000000000002"]
+
+
+def test_a_copy_is_named_as_unfinished_until_it_is_complete(tmp_path: Path) -> None:
+    store, names = local_store(tmp_path / "mirror"), list[str]()
+
+    def parts() -> Iterator[bytes]:
+        for part in (b"1", b"2"):
+            names.extend(place.suffix for place in (tmp_path / "mirror/.filetools/tmp").iterdir())
+            yield part
+
+    prepared = store.prepare(WorkspacePath("a"), parts(), new=True)
+    assert names == [".part", ".part"]
+    assert not prepared.temporary.endswith(".part")
+    prepared.exchange()
+    assert store.read(WorkspacePath("a"))[0] == b"12"

@@ -46,7 +46,7 @@ async def test_a_mirror_that_is_down_or_paused_refuses(tmp_path: Path) -> None:
             raise StorageFailedError(path, "down")
 
     async with world(tmp_path, scripted(local_store(tmp_path / "mirror"), before=fail)) as opened:
-        with pytest.raises(SyncFailedError, match="is not ready"):
+        with pytest.raises(SyncFailedError, match=r"^The mirror is not in sync: Storage failed at [^:]*: down$"):
             await opened.manager.sync_all()
         opened.manager.pause()
         with pytest.raises(SyncFailedError, match="is paused"):

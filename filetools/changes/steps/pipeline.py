@@ -57,7 +57,7 @@ class Outcome(Struct, frozen=True, kw_only=True):
         """Return the outcome with the state of the mirrors, and a warning if they are behind."""
         if mirror != "pending":
             return structs.replace(self, mirror=mirror)
-        behind = SyncFailedError(None, "the mirror is not ready; it catches up by itself")
+        behind = SyncFailedError(None, "it catches up by itself")
         warning = {
             "code": behind.code,
             "message": behind.message,

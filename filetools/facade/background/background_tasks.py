@@ -86,9 +86,11 @@ class BackgroundTasks:
             asyncio.create_task(self._repeatedly(self._keep), name="filetools keep"),
         ]
 
-    def note_written(self, records: Sequence[ChangeRecord] = ()) -> None:
+    def note_written(self, records: Sequence[ChangeRecord]) -> None:
         """Wake the followers of the feed and of documents; called on the loop after every change."""
-        self._note_documents(records)
+        known, key = self._parts.documents.known, self._parts.workspace.key
+        if known.is_any and any(each.old_path is not None or known.at(key(each.path)) is not None for each in records):
+            self._follow_due.set()
         self._feed.wake()
 
     async def look(self) -> None:
@@ -109,14 +111,6 @@ class BackgroundTasks:
             with suppress(FileToolsError):
                 await self._parts.workers.run(self._sync_files)
         self._leadership.close()
-
-    def _note_documents(self, records: Sequence[ChangeRecord]) -> None:
-        """Schedule the open documents of changed and moved files to follow them."""
-        known = self._parts.documents.known
-        if known.is_any:
-            key = self._parts.workspace.key
-            if any(record.old_path is not None or known.at(key(record.path)) is not None for record in records):
-                self._follow_due.set()
 
     async def _follow_files(self) -> None:
         await self._follow_due.wait()

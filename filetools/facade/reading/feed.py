@@ -112,24 +112,20 @@ class Feed:
         if self._closed:
             raise WorkspaceGoneError(CLOSED)
         position = since if since is not None else await self.position()
-        while not self._closed:
-            grown = self._grown
-            try:
+        try:
+            while not self._closed:
+                grown = self._grown
                 page = await self._shared(position)
                 if page.resync and not is_whole:
                     page = FeedPage(records=(), position=await self.position(), resync=True)
-            except WorkspaceGoneError:
-                if self._has_ended():
-                    return  # closed while the page was read
+                if page.records or page.resync:
+                    yield page
+                if page.position == position:
+                    await grown.wait()
+                position = page.position
+        except WorkspaceGoneError:
+            if not self._closed:  # else it was closed while the page was read
                 raise
-            if page.records or page.resync:
-                yield page
-            if page.position == position:
-                await grown.wait()
-            position = page.position
-
-    def _has_ended(self) -> bool:
-        return self._closed
 
     async def _shared(self, since: str) -> FeedPage:
         """Return a page, sharing a read in progress; it may miss records written meanwhile."""
@@ -199,11 +195,9 @@ async def watch(
         raise InvalidArgumentError(f"wait_seconds must be 0 to {LONGEST_WAIT_SECONDS:g}, not {wait_seconds}")
     loop = asyncio.get_running_loop()
     deadline = loop.time() + wait_seconds
-    position = since
+    position = since if since is not None else await feed.position()
     while True:
         growth = feed.growth
-        if position is None:
-            position = await feed.position()
         page = await feed.page(position, limit=limit)
         if page.resync:
             return WatchResult(path=below, changes=[], position=await feed.position(), resync=True)
@@ -250,19 +244,15 @@ def _is_by(actor: Actor, named: Actor | str) -> bool:
 async def filtered(feed: Feed, since: str | None, is_wanted: Callable[[ChangeRecord], bool], *, limit: int) -> FeedPage:
     """Return the first wanted changes after a position; fewer than `limit` only if there are no more."""
     page = await feed.page(since, limit=limit)
-    records = [record for record in page.records if is_wanted(record)]
-    resync = page.resync
-    while len(records) < limit:
-        former, page = page.position, await feed.page(page.position, limit=PAGE_RECORDS)
-        records += [record for record in page.records if is_wanted(record)]
+    records, resync, former = list(filter(is_wanted, page.records)), page.resync, since
+    while len(records) < limit and page.position != former:
+        former, page = page.position, await feed.page(page.position)
+        records += filter(is_wanted, page.records)
         resync = resync or page.resync
-        if page.position == former or page.resync:
-            break
-    if len(records) <= limit:
-        return FeedPage(records=tuple(records), position=page.position, resync=resync)
-    kept = records[:limit]
-    epoch = page.position.partition(":")[0]
-    return FeedPage(records=tuple(kept), position=f"{epoch}:{kept[-1].number}", resync=resync)
+    position = page.position
+    if len(records) > limit:
+        position = f"{position.partition(':')[0]}:{records[limit - 1].number}"
+    return FeedPage(records=tuple(records[:limit]), position=position, resync=resync)
 
 
 def concerns(record: ChangeRecord, below: WorkspacePath, key: Key) -> bool:

@@ -73,7 +73,7 @@ def read(parts: Parts, path: WorkspacePath, request: ReadRequest, actor: Actor) 
         return _version(parts, path, request, request.version, actor)
     if request.view != "disk" and (shown := _buffer(parts, path, request, actor)) is not None:
         return shown
-    if request.is_part and (part := _part_of_large(parts, path, request)) is not None:
+    if (request.is_lines or request.is_bytes) and (part := _part_of_large(parts, path, request)) is not None:
         return part
     taken_ns = time.time_ns()
     content, stat = parts.store.read(path, limit=parts.settings.max_read_bytes)
@@ -91,7 +91,7 @@ def _seen(
 ) -> ReadResult:
     """Return the requested part of a file, and record that the actor has seen it."""
     result, request = _requested(parts, whole, facts, content, request)
-    span = _span(request, result) if request.is_lines else None
+    span = None if result is whole or request.is_bytes else _span(request, result)
     is_whole = result.content == whole.content
     parts.tracker.record_seen(
         actor, key, whole.version, content=content, is_whole=is_whole, span=span, encoding=request.encoding
@@ -103,9 +103,10 @@ def _requested(
     parts: Parts, whole: ReadResult, facts: ContentFacts, content: bytes | memoryview, request: ReadRequest
 ) -> tuple[ReadResult, ReadRequest]:
     """Return the requested part of a text, and the request, limited to one page if it asked for one."""
+    is_part = request.is_bytes
     if request.is_lines or (request.page and _exceeds_page(parts, whole)):
-        request = _bounded(parts, request)
-    return (_part(whole, facts, bytes(content), request) if request.is_part else whole), request
+        request, is_part = _bounded(parts, request), True
+    return (_part(whole, facts, bytes(content), request) if is_part else whole), request
 
 
 def _exceeds_page(parts: Parts, whole: ReadResult) -> bool:

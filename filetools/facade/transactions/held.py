@@ -215,16 +215,6 @@ class OverlayStore:
     def __init__(self, held: HeldTree) -> None:
         self._held = held
 
-    @property
-    def name(self) -> str:
-        """Short name for messages."""
-        return self._held.disk.name
-
-    @property
-    def tick_ns(self) -> int:
-        """As the disk's."""
-        return self._held.disk.tick_ns
-
     def stat(self, path: WorkspacePath) -> FileStat | None:
         """Return facts of a path, or None if nothing is there."""
         with self._held.lock:
@@ -268,24 +258,19 @@ class OverlayStore:
             return reader
 
     def scan(self, path: WorkspacePath) -> Iterator[ScanEntry]:
-        """Yield the names in a directory, as they are when the first is asked for.
+        """Yield the names in a directory, as they are now.
 
         Raises:
             DirectoryNotFoundError, PathNotDirectoryError
         """
         with self._held.lock:
-            found = self._scan(path)
-        yield from found
-
-    def _scan(self, path: WorkspacePath) -> list[ScanEntry]:
-        node = self._held.overlay.find(path)
-        if node is None:
-            raise DirectoryNotFoundError(path)
-        if node.kind != "directory":
-            raise PathNotDirectoryError(path)
-        return [
-            ScanEntry(child.name, child.kind) for child in self._held.overlay.children(node) if child.kind is not None
-        ]
+            overlay = self._held.overlay
+            node = overlay.find(path)
+            if node is None:
+                raise DirectoryNotFoundError(path)
+            if node.kind != "directory":
+                raise PathNotDirectoryError(path)
+            return iter([ScanEntry(each.name, each.kind) for each in overlay.children(node) if each.kind is not None])
 
     def _file(self, path: WorkspacePath) -> tuple[bytes | None, FileStat, SeenPath]:
         """Return the bytes of a file if the transaction wrote them, its facts, and its path on the disk."""
