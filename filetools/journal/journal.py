@@ -11,7 +11,6 @@ import functools
 import logging
 import secrets
 import sqlite3
-import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -22,7 +21,7 @@ from filetools.content.version import version_of
 from filetools.errors import DiskFullError, FileToolsError, StateUntrustedError
 from filetools.journal.backlog import Backlog, Mirrors
 from filetools.journal.checkpoints import Checkpoints
-from filetools.journal.commit import DROP_ASIDE, CommitDraft, ObservedChanges, Recorder
+from filetools.journal.commit import CommitDraft, ObservedChanges, Recorder
 from filetools.journal.documents import DOCUMENT_COLUMNS, Document, DocumentTable, document_from
 from filetools.journal.records import RECORD_COLUMNS, Change, History, Marks, records_from
 from filetools.journal.retention import Retention
@@ -289,22 +288,6 @@ class Journal:
         """Copy the write-ahead file into the database if it has grown large."""
         self._database.checkpoint()
         self._database.reserve.fill()
-
-    def maintain(self, *, retention_bytes: int, retention_records: int, retention_seconds: float | None = None) -> int:
-        """Checkpoint if due and remove what exceeds the retention; the leader calls this periodically.
-
-        Args:
-            retention_bytes: Maximum bytes of contents; nothing is removed until it is exceeded by 1 %. Records likewise.
-            retention_records: Maximum number of records.
-            retention_seconds: Maximum age of a record; None for any.
-
-        Returns:
-            The number of records removed.
-        """
-        self.checkpoint()
-        self.approvals.release(0, unused_since=time.time())
-        self._database.change(DROP_ASIDE)
-        return self.retention.collect(retention_bytes, retention_records, retention_seconds)
 
     def close(self) -> None:
         """Release the database; may be called twice, and does nothing after a fork."""

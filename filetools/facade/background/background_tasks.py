@@ -172,18 +172,17 @@ class BackgroundTasks:
         await sweep(self._runner)
         await self._keep_documents()
         await self._parts.workers.run(self._sync_files)
-        settings = self._parts.settings
-        tidy = partial(
-            self._parts.journal.maintain,
-            retention_bytes=settings.retention_bytes,
-            retention_records=settings.retention_records,
-            retention_seconds=settings.retention_seconds,
-        )
+        settings, journal = self._parts.settings, self._parts.journal
+        await self._parts.workers.run(journal.checkpoint)
         if self._rounds % TIDY_ROUNDS == 0:
+            tidy = partial(
+                journal.retention.collect,
+                retention_bytes=settings.retention_bytes,
+                retention_records=settings.retention_records,
+                retention_seconds=settings.retention_seconds,
+            )
             await self._parts.workers.run(tidy)
             await self._parts.workers.run(partial(tidy_trash, self._parts))
-        else:
-            await self._parts.workers.run(self._parts.journal.checkpoint)
         self._rounds += 1
         await asyncio.sleep(settings.sync_after_seconds or LEADER_SECONDS)
 
