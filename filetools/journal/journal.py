@@ -26,7 +26,7 @@ from filetools.journal.documents import DOCUMENT_COLUMNS, Document, DocumentTabl
 from filetools.journal.records import RECORD_COLUMNS, Change, History, Marks, records_from
 from filetools.journal.retention import Retention
 from filetools.journal.seen_versions import SeenVersions
-from filetools.journal.storage.birth import boot_id, mark_of, sync_directory
+from filetools.journal.storage.birth import DATABASE_NAME, boot_id, file_id, mark_of, sync_directory
 from filetools.journal.storage.contents import LARGEST_ROW_BYTES, BlobFolder, Contents, version_from
 from filetools.journal.storage.database import Database
 from filetools.journal.storage.schema import FIRST_PENDING, IS_MOVING, IS_UNSYNCED, NEWEST
@@ -303,11 +303,11 @@ def _confirmed_epoch(database: Database, durability: Durability, connection: sql
 
     The first opening after a start of the machine also lists the records to be restored.
     """
-    boot, reached, found = boot_id(), database.position.at_opening, database.file_id
+    boot, reached, found = boot_id(), database.position.at_opening, file_id(database.directory / DATABASE_NAME)
     meta = dict(connection.execute("SELECT name, value FROM meta").fetchall())
     (issued,) = connection.execute(NEWEST).fetchone()
     lost_tail = meta.get("durability") == "relaxed" and meta.get("boot") not in (None, boot)
-    is_copy = database.is_restored or meta.get("inode", found) != found
+    is_copy = database.position.is_restored or meta.get("inode", found) != found
     if issued < reached:
         _log.warning("the journal had reached record %d and is back at %d; its readers start over", reached, issued)
     epoch = secrets.token_hex(6) if issued < reached or lost_tail or is_copy else str(meta["epoch"])
