@@ -46,7 +46,6 @@ from filetools.errors import (
     InvalidArgumentError,
     PathExistsError,
     PathNotFoundError,
-    VersionGoneError,
     VersionMismatchError,
 )
 from filetools.models.records import Actor
@@ -75,7 +74,7 @@ def seen_by(parts: Parts, look: Look, actor: Actor) -> KnownPath:
         unsaved = UnsavedText(opened=opened, version=version, content=content)
     return KnownPath(
         seen=look, actor=actor, rows=parts.tracker.rows(actor, look.key), unsaved=unsaved,
-        content=partial(content_of, parts, look), had=partial(versions_had, parts, look.key), kept=partial(_kept, parts),
+        content=partial(content_of, parts, look), had=partial(versions_had, parts, look.key), kept=parts.tracker.text,
     )  # fmt: skip
 
 
@@ -83,13 +82,6 @@ def versions_had(parts: Parts, key: str) -> Collection[str]:
     """Return the versions that a path has had, according to its newest records."""
     records = parts.journal.records(key=key, limit=LOOKED_THROUGH, newest_first=True)
     return {version for record in records for version in (record.after, record.before) if version is not None}
-
-
-def _kept(parts: Parts, version: str) -> bytes | None:
-    try:
-        return parts.tracker.text(version)
-    except VersionGoneError:
-        return None
 
 
 def refuse_unsaved(parts: Parts, seen: Look) -> None:

@@ -24,7 +24,7 @@ from filetools.content.facts import ContentFacts, describe, inspect
 from filetools.content.formats import TextFormat, decode, encode
 from filetools.content.version import version_of
 from filetools.editors.documents import OpenText, changed, typed
-from filetools.errors import EditConflictError, VersionGoneError, VersionMismatchError
+from filetools.errors import EditConflictError, VersionMismatchError
 from filetools.journal.documents import Document, DocumentChange, EditReason
 from filetools.journal.records import Change
 from filetools.models.records import Operation
@@ -119,10 +119,10 @@ def _text_of(parts: Parts, seen: Look, opened: OpenText, version: str | None) ->
         if on_disk is None:
             raise unsaved_error(seen.path, opened.document.version, "and its file is binary")
         return on_disk
-    try:
-        text = inspect(parts.tracker.text(version), name=seen.path)[1]
-    except VersionGoneError as exc:
-        raise VersionMismatchError(seen.path, version, seen.version, reason=BASE_GONE) from exc
+    kept = parts.tracker.text(version)
+    if kept is None:
+        raise VersionMismatchError(seen.path, version, seen.version, reason=BASE_GONE)
+    text = inspect(kept, name=seen.path)[1]
     if text is None:
         raise unmergeable(seen.path, version, seen.version, reason="it was binary then")
     return text
