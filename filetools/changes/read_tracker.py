@@ -15,6 +15,7 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from itertools import islice
 from operator import attrgetter
 from typing import Final, TypeAlias
@@ -246,19 +247,15 @@ class ReadTracker:
         """Load what an actor has seen in earlier openings, and note changes since; call it in a worker thread."""
         self._loaded(owner_of(actor))
 
-    def text(self, version: str) -> bytes:
-        """Return the bytes of a version in a row; call it in a worker thread.
-
-        Raises:
-            VersionGoneError: The bytes are not kept.
-        """
+    def text(self, version: str) -> bytes | None:
+        """Return the bytes of a version in a row; None if they are not kept. Call it in a worker thread."""
         with self._lock:
             content = self._held.get(version, self._waiting.get(version))
         if content is None:
-            return self._journal.contents.get(version)
-        if version_of(content) != version:
-            raise VersionGoneError(None, version)
-        return content
+            with suppress(VersionGoneError):
+                return self._journal.contents.get(version)
+            return None
+        return content if version_of(content) == version else None
 
     def save(self) -> None:
         """Save new rows and texts to the journal; call it in a worker thread."""
@@ -401,7 +398,7 @@ class ReadTracker:
 
 def owner_of(actor: Actor) -> str:
     """Return the read tracker's name of an actor; each session has its own."""
-    return "\0".join((actor.kind, actor.id, actor.session or ""))
+    return f"{actor.kind}\0{actor.id}\0{actor.session or ''}"
 
 
 def added(former: Rows, rows: tuple[SeenVersion, ...]) -> Rows:

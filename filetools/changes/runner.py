@@ -15,7 +15,6 @@ from filetools.changes.documents.document_news import DocumentNews
 from filetools.changes.parts import Parts
 from filetools.changes.steps import pipeline
 from filetools.changes.steps.folders import FolderStep
-from filetools.changes.steps.look import is_as_recorded
 from filetools.changes.steps.pipeline import Outcome
 from filetools.changes.steps.step import Step
 from filetools.changes.tree_look import TreeLook
@@ -102,7 +101,7 @@ class CallRunner:
         self.check_open()
         workspace, text = self.parts.workspace, plain_path(raw_path)
         path = workspace.resolve(text, allow_root=allow_root)
-        if is_new or text.startswith("/"):
+        if is_new or text[:1] == "/":
             refuse_unmeant(workspace, text, path)
         if not workspace.follow_symlinks or path.is_root:
             return path
@@ -186,8 +185,8 @@ class CallRunner:
         """Record and publish foreign changes of a file. Errors are ignored, such as another process's long turn."""
         parts = self.parts
         with suppress(FileToolsError):
-            if not await parts.workers.run(partial(is_as_recorded, parts, path)):
-                await self.record(partial(parts.observer.whole, path), path, "reader", READER_WAIT_SECONDS)
+            if await parts.workers.run(partial(_is_changed, parts, path)):
+                await self.record(lambda: parts.observer.named([path]) or (), path, "reader", READER_WAIT_SECONDS)
 
     async def record(
         self, work: Callable[[], Sequence[ChangeRecord]], path: str, owner: str, timeout_seconds: float
@@ -333,6 +332,11 @@ class CallRunner:
         if record.after is None or (record.size or 0) > LARGEST_EVENT_CONTENT_BYTES:
             return None
         return await self.parts.workers.run(partial(_text_of, self.parts, record.path, record.after))
+
+
+def _is_changed(parts: Parts, path: WorkspacePath) -> bool:
+    """True if a recorded path may differ from its row; looks without a lock."""
+    return parts.view(parts.workspace.key(path)).head is not None and parts.observer.differs(path)
 
 
 def is_late() -> bool:

@@ -22,7 +22,7 @@ from filetools.models.words import MirrorStatus
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.settings import Settings
 from filetools.stores.store import Store
-from filetools.sync.context import SyncContext, leaving_out
+from filetools.sync.comparison import SyncContext, leaving_out
 from filetools.sync.mirror import Mirror
 from filetools.sync.mirror_files import MirrorFiles
 from filetools.sync.synchronise import Progress, Synchronisation, failed_result, in_thread, summed

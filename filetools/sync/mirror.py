@@ -27,7 +27,7 @@ from filetools.errors import FileToolsError, InternalError, StateDamagedError, S
 from filetools.journal.backlog import MirrorRow, RecordsForgottenError
 from filetools.paths.workspace_path import ROOT
 from filetools.stores.store import Store
-from filetools.sync.context import SyncContext
+from filetools.sync.comparison import SyncContext
 from filetools.sync.mirror_files import GONE, MARKER, MirrorFiles, files_below, mark
 from filetools.sync.worker import LONGEST_PAUSE_SECONDS, BacklogWorker, StoppedError
 from filetools.tree.leader import Leadership

@@ -15,8 +15,7 @@ from filetools.journal.backlog import BacklogEntry
 from filetools.models.files import SyncResult
 from filetools.paths.explain import shown
 from filetools.paths.workspace_path import ROOT, WorkspacePath
-from filetools.sync.comparison import Plan, compared
-from filetools.sync.context import SyncContext
+from filetools.sync.comparison import Plan, SyncContext, compared
 from filetools.sync.mirror import Mirror
 from filetools.writer.worker_pool import WorkerPool
 

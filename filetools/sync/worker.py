@@ -36,8 +36,16 @@ from filetools.errors import (
 from filetools.journal.backlog import MAX_TRIES, BacklogEntry, KeptFile, RecordsForgottenError
 from filetools.models.records import ChangeRecord, RecordState
 from filetools.paths.workspace_path import ROOT, WorkspacePath
-from filetools.sync.comparison import REMOVALS, UnreadableError, UnsettledError, Wanted, compared, large_parts, wanted
-from filetools.sync.context import SyncContext
+from filetools.sync.comparison import (
+    REMOVALS,
+    SyncContext,
+    UnreadableError,
+    UnsettledError,
+    Wanted,
+    compared,
+    large_parts,
+    wanted,
+)
 from filetools.sync.mirror_files import GONE, MirrorFiles, spellings
 from filetools.tree.reading import is_text
 
@@ -83,11 +91,6 @@ class _Retry(NamedTuple):
     """Time when it was deferred first."""
 
 
-def _slot(entry: BacklogEntry) -> tuple[str, bool]:
-    """Return the key of a written path: a recorded change and a found difference leave the backlog separately."""
-    return entry.key, entry.number > 0
-
-
 class BacklogWorker:
     """Copies the paths that one mirror lacks. Used by one thread; lives as the mirror.
 
@@ -107,7 +110,7 @@ class BacklogWorker:
         self._seen = 0
         """Number of the last record followed; its paths are in the mirror, refused, or deferred."""
         self._unsynced: dict[tuple[str, bool], BacklogEntry] = {}
-        """Paths written since the last sync."""
+        """Paths written since the last sync, by key; a recorded change and a found difference leave the backlog separately."""
         self._sync_at = math.inf
         self._doubtful: set[str] = set()
         """Keys of paths whose last sync has failed: their bytes may be lost although the mirror seems to have them."""
@@ -215,7 +218,7 @@ class BacklogWorker:
 
     def has_written(self, entry: BacklogEntry) -> bool:
         """True if a path was written and only needs to be synced; callable from any thread."""
-        return _slot(entry) in self._unsynced
+        return (entry.key, entry.number > 0) in self._unsynced
 
     def add_to_backlog(self, paths: Iterable[WorkspacePath], *, below: bool = False) -> list[str]:
         """Add paths that may differ to the backlog, with all below them if `below`; returns their keys. Thread-safe."""
@@ -290,7 +293,10 @@ class BacklogWorker:
         is_late = retry is not None and not retry.is_refused and retry.since < time.monotonic() - _PATIENCE_SECONDS
         try:
             if known is None:
-                record = self._record(entry)
+                newest = (
+                    self._context.journal.records(key=entry.key, newest_first=True, limit=1) if entry.number else ()
+                )
+                record = next((each for each in newest if each.number == entry.number), None)
                 goal = wanted(
                     self._context, path, entry.key, record=record, is_recorded=bool(entry.number), is_late=is_late
                 )
@@ -318,13 +324,6 @@ class BacklogWorker:
             self._mirror.report(error=exc.message)
         else:
             self._note_done(entry)
-
-    def _record(self, entry: BacklogEntry) -> ChangeRecord | None:
-        """Return the record of an entry, applied or not; None if it has none, or the path has a newer one."""
-        if not entry.number:
-            return None
-        records = self._context.journal.records(key=entry.key, newest_first=True, limit=1)
-        return records[0] if records and records[0].number == entry.number else None
 
     def _apply(self, path: WorkspacePath, goal: Wanted, entry: BacklogEntry, record: ChangeRecord | None) -> None:
         spelled = self.files.spelled(path)
@@ -405,7 +404,7 @@ class BacklogWorker:
 
     def _note_done(self, entry: BacklogEntry) -> None:
         """Note that the mirror has a path; its entry is removed once that is durable."""
-        self._unsynced[_slot(entry)] = entry
+        self._unsynced[entry.key, entry.number > 0] = entry
         retry = self._retries.get(entry.key)
         if retry is not None and (retry.number == entry.number or 0 < retry.number < entry.number):
             del self._retries[entry.key]

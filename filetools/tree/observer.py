@@ -108,17 +108,13 @@ class TreeObserver:
 
     def named(self, paths: Iterable[WorkspacePath]) -> Records | None:
         """Record foreign changes of a call's paths and of the folders above them; None if there are none."""
-        differing = [path for path in dict.fromkeys(paths) if not path.is_root and self._differs(path)]
+        differing = [path for path in dict.fromkeys(paths) if not path.is_root and self.differs(path)]
         if not differing:
             return None
         try:
             return self._observe(lambda observation: observation.named(differing))[1]
         except DiskFullError:
             return None  # a deletion must be able to continue: it frees space
-
-    def whole(self, path: WorkspacePath) -> Records:
-        """Record foreign changes of one path without comparing its row first."""
-        return self._observe(lambda observation: observation.named([path]))[1]
 
     def begin_look(self) -> WholeLook:
         """Return a look at the whole tree that begins now."""
@@ -212,7 +208,7 @@ class TreeObserver:
         rules = [self._rules.patterns, list(outer_ignore_files(self._workspace.root)), sorted(self._tracked)]
         return version_of(repr(rules).encode("utf-8", "surrogateescape"))
 
-    def _differs(self, path: WorkspacePath) -> bool:
+    def differs(self, path: WorkspacePath) -> bool:
         """True if a path differs from its row; if it has no row and does not exist, the folders above are compared."""
         try:
             for place in (path, *reversed(path.folders)):

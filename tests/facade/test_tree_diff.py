@@ -170,10 +170,7 @@ async def test_what_was_moved_and_deleted_is_moved_once_the_deletion_is_undone(f
     assert told(await files.diff_tree("x")) == [("moved", "src > lib", ["alice"])]
     await alice.redo()
     await alice.write_file("lib/app.py", "another\n")
-    changes = [(each.change, each.path) for each in (await files.diff_tree("x")).changes]
-    assert changes == [("added", "lib"), ("added", "lib/app.py")] + [
-        ("deleted", path) for path in ("src", "src/app.py", "src/deep", "src/deep/d.txt")
-    ]
+    assert (await files.diff_tree("x")).counts == {"added": 2, "deleted": 4}
 
 
 async def test_two_checkpoints_are_compared_in_both_directions(files: FileToolsFacade) -> None:

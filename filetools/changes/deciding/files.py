@@ -46,7 +46,6 @@ from filetools.errors import (
     InvalidArgumentError,
     PathExistsError,
     PathNotFoundError,
-    VersionGoneError,
     VersionMismatchError,
 )
 from filetools.models.records import Actor
@@ -75,7 +74,7 @@ def seen_by(parts: Parts, look: Look, actor: Actor) -> KnownPath:
         unsaved = UnsavedText(opened=opened, version=version, content=content)
     return KnownPath(
         seen=look, actor=actor, rows=parts.tracker.rows(actor, look.key), unsaved=unsaved,
-        content=partial(content_of, parts, look), had=partial(versions_had, parts, look.key), kept=partial(_kept, parts),
+        content=partial(content_of, parts, look), had=partial(versions_had, parts, look.key), kept=parts.tracker.text,
     )  # fmt: skip
 
 
@@ -83,13 +82,6 @@ def versions_had(parts: Parts, key: str) -> Collection[str]:
     """Return the versions that a path has had, according to its newest records."""
     records = parts.journal.records(key=key, limit=LOOKED_THROUGH, newest_first=True)
     return {version for record in records for version in (record.after, record.before) if version is not None}
-
-
-def _kept(parts: Parts, version: str) -> bytes | None:
-    try:
-        return parts.tracker.text(version)
-    except VersionGoneError:
-        return None
 
 
 def refuse_unsaved(parts: Parts, seen: Look) -> None:
@@ -218,27 +210,23 @@ class TextChange(Struct, frozen=True, kw_only=True):
     """Permission bits that the file gets; None keeps its own."""
 
     def decide(self, parts: Parts, seen: Look) -> PutDecision:
-        """Apply the change to the current content.
+        """Apply the change to the unsaved text if there is one, else to the file.
 
         Raises:
             EditNotFoundError, EditAmbiguousError, EncodingError, VersionMismatchError, PathNotFoundError
         """
-        now = seen_by(parts, seen, self.actor)
-        if now.unsaved is not None:
-            return self._of_unsaved(parts, seen, now, now.unsaved)
-        if seen.stat is None:
-            raise PathNotFoundError(seen.path)
-        require_version(now, self.expected_version)
-        return self.made(now.content(), facts_now(now).text_format)
-
-    def _of_unsaved(self, parts: Parts, seen: Look, now: KnownPath, unsaved: UnsavedText) -> PutDecision:
-        """Apply the change to the unsaved text, or to the file's if only that contains what is edited."""
-        if self.expected_version is not None and not is_version(unsaved.version, self.expected_version):
-            require_version(now, self.expected_version)
-        form = unsaved.opened.document.text_format
+        now, expected = seen_by(parts, seen, self.actor), self.expected_version
+        if now.unsaved is None:
+            if seen.stat is None:
+                raise PathNotFoundError(seen.path)
+            require_version(now, expected)
+            return self.made(now.content(), facts_now(now).text_format)
+        if expected is not None and not is_version(now.unsaved.version, expected):
+            require_version(now, expected)
+        form = now.unsaved.opened.document.text_format
         try:
-            return replace(self.made(unsaved.content, form), base=unsaved.version)
-        except EditNotFoundError:
+            return replace(self.made(now.unsaved.content, form), base=now.unsaved.version)
+        except EditNotFoundError:  # perhaps only the file contains what is edited
             if seen.stat is not None and disk_text(parts, seen) is not None:
                 with suppress(EditNotFoundError):
                     return self.made(now.content(), form)

@@ -207,21 +207,17 @@ def other_names(store: Store, path: WorkspacePath, stat: FileStat) -> Iterator[W
             yield name
 
 
-PermitRemoval = Callable[[Look], None]
-"""Raises if the file must not be deleted as it is."""
-
-
 class RemoveFile(Step):
     """Deletes one file."""
 
     def __init__(
-        self, path: WorkspacePath, permit: PermitRemoval = lambda _: None, *, keeps_bytes: bool = True
+        self, path: WorkspacePath, permit: Callable[[Look], None] = lambda _: None, *, keeps_bytes: bool = True
     ) -> None:
         """Prepare to delete a file.
 
         Args:
             path: The file.
-            permit: Called with the look at the current file.
+            permit: Called with the look at the current file; raises if it must not be deleted.
             keeps_bytes: False if the disk is full: bytes that the journal lacks are kept as a file, until they can be
                 journaled.
         """
@@ -299,10 +295,6 @@ class RemoveFile(Step):
             super().finish(parts)
 
 
-PermitMove = Callable[[Look, Look], None]
-"""Raises if source or destination are not as expected."""
-
-
 class MoveFile(Step):
     """Moves one file."""
 
@@ -312,8 +304,9 @@ class MoveFile(Step):
         destination: WorkspacePath,
         *,
         overwrite: bool,
-        permit: PermitMove = lambda _source, _destination: None,
+        permit: Callable[[Look, Look], None] = lambda _source, _destination: None,
     ) -> None:
+        """Prepare to move a file; `permit` raises if source or destination are not as expected."""
         super().__init__(source, destination)
         self.source = source
         self.destination = destination

@@ -104,16 +104,6 @@ def unseen(parts: Parts, path: WorkspacePath) -> Look:
     return Look(path=path, key=key, view=parts.view(key), taken_ns=time.time_ns())
 
 
-def is_as_recorded(parts: Parts, path: WorkspacePath) -> bool:
-    """True if the file at a path is known, without reading or locking, to match the journal."""
-    head = parts.view(parts.workspace.key(path)).head
-    stat = parts.store.stat(path)
-    if head is None or stat is None:
-        return head is None or head.version is None
-    facts = parts.facts.get(stat.identity)
-    return facts is not None and facts.version == head.version
-
-
 def content_of(parts: Parts, seen: Look) -> bytes:
     """Return the bytes that a look saw; reads them if the look did not.
 

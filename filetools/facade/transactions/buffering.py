@@ -148,12 +148,8 @@ class TransactionTracker(ReadTracker):
         self._own: dict[str, Rows] = {}
         self._own_texts: dict[str, bytes] = {}
 
-    def text(self, version: str) -> bytes:
-        """Return the bytes of a version that a row names.
-
-        Raises:
-            VersionGoneError: They are not kept.
-        """
+    def text(self, version: str) -> bytes | None:
+        """Return the bytes of a version that a row names; None if they are not kept."""
         content = self._own_texts.get(version)
         return self._outer.text(version) if content is None else content
 
