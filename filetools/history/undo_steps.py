@@ -32,7 +32,7 @@ from filetools.history.undo import SETTLED, Clash, UndoFinding
 from filetools.journal.commit import HeadMovedError
 from filetools.journal.records import History
 from filetools.models.records import ChangeRecord, Operation, RecordState
-from filetools.paths.explain import shown
+from filetools.paths.names import escaped
 from filetools.paths.workspace_path import WorkspacePath
 
 OF_FOLDERS: Final = frozenset((Operation.CREATE_DIRECTORY, Operation.DELETE_DIRECTORY, Operation.MOVE_DIRECTORY))
@@ -63,7 +63,7 @@ def with_blocked(findings: Sequence[UndoFinding], blocked: Mapping[str, Clash]) 
                 finding = structs.replace(finding, path=finding.places[-1])
         found.append(finding)
     return found + [
-        UndoFinding(records=(), path=shown(path), outcome=clash)
+        UndoFinding(records=(), path=escaped(path), outcome=clash)
         for path, clash in blocked.items()
         if told.isdisjoint(within(path))
     ]
@@ -302,7 +302,7 @@ def _turn(step: Step) -> tuple[int, int]:
 
 
 def _impossible(path: str) -> Clash:
-    return Clash(reason=f"an entry there, or in it, cannot be removed or restored ({shown(path)})")
+    return Clash(reason=f"an entry there, or in it, cannot be removed or restored ({escaped(path)})")
 
 
 def place_of(step: Step) -> WorkspacePath:

@@ -299,6 +299,7 @@ _CONDITIONS: Final = {
     "until_time": "time <= :until_time",
     "key": "(key = :key OR (key >= :first AND key < :last) OR old_key = :key OR (old_key >= :first AND old_key < :last))",
     "moves_only": "(NOT :moves_only OR (operation IN ('move', 'move_directory') AND state = 'applied'))",
+    "saved": "(NOT :saved OR state = 'applied')",
     "standing": "(NOT :standing OR NOT undone)",
     "undos": (":undos = EXISTS (SELECT 1 FROM relations WHERE relations.number = records.number AND kind = 'undoes')"),
 }
@@ -326,6 +327,8 @@ class RecordFilter(Struct, frozen=True, kw_only=True):
     key: str | None = None
     """Lock key of a path; changes below it and moves away from it also match."""
     moves_only: bool = False
+    saved: bool = False
+    """Omit changes that are only in an unsaved document."""
     standing: bool = False
     """Omit records that are undone."""
     undos: bool | None = None

@@ -442,7 +442,11 @@ class Workspace:
 
 def _facts_of_regular(descriptor: int, path: WorkspacePath) -> os.stat_result:
     """Return the facts of a descriptor if it is a regular file's; close it and raise if not."""
-    found = os.fstat(descriptor)
+    try:
+        found = os.fstat(descriptor)
+    except OSError as exc:  # such as ESTALE on a network file system
+        os.close(descriptor)
+        raise translate(path, exc) from exc
     if not stat.S_ISREG(found.st_mode):
         os.close(descriptor)
         raise wrong_kind(path, found.st_mode)

@@ -21,6 +21,7 @@ from filetools.errors import (
 )  # fmt: skip
 from filetools.journal.tree_rows import Identity, TreeRow
 from filetools.models.records import Operation
+from filetools.paths.names import escaped
 from filetools.paths.workspace_path import ROOT, WorkspacePath
 from filetools.stores.store import FileStat
 from filetools.tree.hints import FolderId, Names, join
@@ -215,7 +216,7 @@ class Observation:
         known, names = news_in(self._rows, row, item.names, found, self._gone)
         for name in sorted(names):
             if "\\" in name or not is_text(name):  # no call can name it
-                self.unnamed.append(str(path.child(name)).encode("utf-8", "backslashreplace").decode())
+                self.unnamed.append(escaped(path.child(name)))
                 continue
             key = self._rows.key_of(path.child(name))
             at = known.pop(key, None)

@@ -24,6 +24,7 @@ logger = logging.getLogger(__name__)
 WatchMethod = Literal["inotify", "observer", "polling"]
 
 POLL_SECONDS: Final = 2.0
+"""Seconds between two looks at the whole tree, if notices do not suffice."""
 _METHODS: Final[dict[str, WatchMethod]] = {"linux": "inotify", "darwin": "observer", "win32": "observer"}
 """The best method of each system; elsewhere watchdog would hold every file open (kqueue)."""
 _REASONS: Final = {
@@ -48,21 +49,12 @@ class TreeWatcher:
         workspace: The open root; its state directory exists.
         agenda: Receives the hints.
         method: None for the best one.
-        poll_seconds: Seconds between two looks at the whole tree, if notices do not suffice.
     """
 
-    def __init__(
-        self,
-        workspace: Workspace,
-        agenda: Agenda,
-        *,
-        method: WatchMethod | None = None,
-        poll_seconds: float = POLL_SECONDS,
-    ) -> None:
+    def __init__(self, workspace: Workspace, agenda: Agenda, *, method: WatchMethod | None = None) -> None:
         self._workspace = workspace
         self._agenda = agenda
         self._wanted: WatchMethod = method or _METHODS.get(sys.platform, "polling")
-        self._poll_seconds = poll_seconds
         self._listener: InotifyThread | WatchdogObserver | None = None
         self.method: WatchMethod | None = None
         """How changes by other programs are noticed; None before `start`."""
@@ -111,8 +103,8 @@ class TreeWatcher:
 
     def _poll(self, reason: str) -> None:
         self.method = "polling"
-        self._agenda.poll(self._poll_seconds)
-        logger.warning("Looking at the whole tree every %g s: %s", self._poll_seconds, reason)
+        self._agenda.poll(POLL_SECONDS)
+        logger.warning("Looking at the whole tree every %g s: %s", POLL_SECONDS, reason)
 
 
 def reason_to_poll(folder: int) -> str | None:

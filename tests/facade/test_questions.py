@@ -246,7 +246,7 @@ async def test_a_write_that_drops_unsaved_text_is_asked_about_once(
             "conflict", "one\ntwo\n", "one TYPED\ntwo\n",
         )  # fmt: skip
         assert (request.new_text, request.can_merge) == (DROPPED, True)
-        assert request.description.endswith("a.txt; not saved: a.txt")
+        assert request.description.endswith("a.txt; unsaved text in a.txt")
         unsaved = (await files.for_actor(EDITOR).buffers.read(handle)).text
     assert (tmp_path / "a.txt").read_text() == on_disk
     assert unsaved == ("one TYPED\ntwo\n" if answer == "deny" else on_disk)

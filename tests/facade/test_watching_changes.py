@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,8 @@ import pytest
 import filetools
 from filetools.facade.facade import FileToolsFacade
 from filetools.models.searching import WatchResult
+from filetools.tree import watching
+from tests.support import inside
 from tests.support.crashing import QUIET
 from tests.support.opened import refused
 from tests.support.people import ALICE
@@ -92,3 +95,18 @@ async def test_closing_the_workspace_ends_a_wait(tmp_path: Path) -> None:
         await asyncio.sleep(0)
     async with asyncio.timeout(60):
         await refused("WORKSPACE_GONE", waiter)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="inotify is Linux's")
+async def test_without_notices_the_tree_is_polled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    inside.refuse_library_call(monkeypatch, "inotify_init1")
+    monkeypatch.setattr(watching, "POLL_SECONDS", 0.01)
+    async with filetools.open(tmp_path) as files, asyncio.timeout(60):
+        while not inside.is_watching(files):
+            await asyncio.sleep(0.01)
+        position = (await files.watch_changes()).position
+        for operation in ("create", "modify"):
+            (tmp_path / "a").write_text(operation)
+            answer = await files.watch_changes(position, wait_seconds=50)
+            assert facts(answer) == [(operation, "a", "external")]
+            position = answer.position

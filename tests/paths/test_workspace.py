@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import functools
 import os
 import shutil
@@ -16,6 +17,7 @@ import pytest
 
 from filetools.errors import (
     AccessDeniedError,
+    ChangedMeanwhileError,
     DirectoryNotFoundError,
     FileToolsError,
     InvalidArgumentError,
@@ -94,6 +96,22 @@ def test_links_are_refused_at_each_position(
     assert error.details["link"] == at
     assert str(tmp_path) not in error.message
     assert ("target" in error.details) == (target in {"inside", "loop", "dot"})
+
+
+def test_a_file_that_goes_stale_while_it_is_opened_is_closed_and_explained(
+    root: Path, workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(root / "file")
+    before = os.listdir("/proc/self/fd")
+
+    def fail(_descriptor: int) -> None:
+        raise OSError(errno.ESTALE, os.strerror(errno.ESTALE))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fstat", fail)
+        with pytest.raises(ChangedMeanwhileError):
+            workspace.open_file(workspace.resolve("file"))
+    assert os.listdir("/proc/self/fd") == before
 
 
 def test_a_link_is_refused_with_a_trailing_slash(root: Path, tmp_path: Path, workspace: Workspace) -> None:

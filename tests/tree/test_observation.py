@@ -155,11 +155,13 @@ def looker(opened: Opener) -> Looker:
 # -- what is not recorded --------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", [b"caf\xe9", b"back\\slash"])
-def test_a_name_that_no_call_can_have_is_unread(looker: Looker, name: bytes) -> None:
+@pytest.mark.parametrize(("name", "shown"), [(b"caf\xe9", r"caf\xe9"), (b"back\\slash", r"back\\slash")])
+def test_a_name_that_no_call_can_have_is_unread_and_shown_as_in_listings(
+    looker: Looker, name: bytes, shown: str
+) -> None:
     (looker.root / os.fsdecode(name)).write_text("x")
     assert looker.whole() == []
-    assert looker.last.unnamed == [os.fsdecode(name).encode("utf-8", "backslashreplace").decode()]
+    assert looker.last.unnamed == [shown]
 
 
 def test_what_may_not_be_read_is_unread_and_recorded_once_it_can(tmp_path: Path, opened: Opener) -> None:

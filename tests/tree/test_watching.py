@@ -14,6 +14,7 @@ import pytest
 from filetools.models.words import STATE_PATH
 from filetools.paths.workspace import Workspace
 from filetools.paths.workspace_path import WorkspacePath
+from filetools.tree import watching
 from filetools.tree.watching import TreeWatcher, WatchMethod, reason_of, reason_to_poll
 from tests.support.hinted import Sink, descriptors_left, folder_id, said_by, wait_until
 
@@ -33,11 +34,16 @@ print(reason_to_poll(os.open(place, os.O_PATH)))
 """
 
 
+@pytest.fixture(autouse=True)
+def polls_quickly(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watching, "POLL_SECONDS", 0.01)
+
+
 @contextmanager
 def watcher_of(root: Path, sink: Sink, method: WatchMethod | None = None) -> Iterator[TreeWatcher]:
     (root / STATE_PATH).mkdir(parents=True, exist_ok=True)
     workspace = Workspace.open(root)
-    watcher = TreeWatcher(workspace, sink.agenda, method=method, poll_seconds=0.01)
+    watcher = TreeWatcher(workspace, sink.agenda, method=method)
     try:
         yield watcher
     finally:

@@ -119,7 +119,7 @@ class Act(Struct, frozen=True, kw_only=True):
             old = new = None
         question = questions[0] if self.is_text and questions else None
         unsaved = [path for path in self.paths if standing[path].opened is not None]
-        not_saved = f"; not saved: {_named(unsaved)}" if unsaved else ""
+        not_saved = f"; unsaved text in {_named(unsaved)}" if unsaved else ""
         bound = {
             "tool": self.tool,
             "arguments": _plain(self.arguments),

@@ -89,7 +89,7 @@ async def ls(
         if cursor is None or limit is not None:
             break
     if cursor is not None and not runner.options.as_json:
-        print_note(f"There are more than {limit} entries; raise --limit to see them.")
+        print_note(f"Only the first {limit} are shown; raise --limit to see more.")
 
 
 @command("info", READING, examples=("filetools info src/app.py",))

@@ -144,7 +144,7 @@ async def _search(
     if not found:
         runner.note_failure(FAILED)
     elif not is_complete and not runner.options.as_json:
-        print_note(f"There are more than {found} results; raise --limit to see them.")
+        print_note(f"Only the first {found} are shown; raise --limit to see more.")
 
 
 class _FileLine(Struct, frozen=True):

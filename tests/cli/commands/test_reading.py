@@ -72,7 +72,7 @@ def test_ls_prints_paths_relative_to_the_root(run: CommandLine) -> None:
 
 def test_ls_stops_at_a_limit_and_says_so(run: CommandLine) -> None:
     first = run("ls", "--limit", "1")
-    assert (first.lines, first.error) == (["src/"], "There are more than 1 entries; raise --limit to see them.\n")
+    assert (first.lines, first.error) == (["src/"], "Only the first 1 are shown; raise --limit to see more.\n")
     assert run("ls", "--limit", "2").error == ""
     told = run("ls", "--limit", "1", "--json").json["data"]
     assert ([entry["path"] for entry in told["entries"]], told["truncated"]) == (["src"], True)

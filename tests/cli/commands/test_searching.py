@@ -56,7 +56,7 @@ def test_lines_that_would_steer_the_terminal_are_escaped(run: CommandLine) -> No
 def test_a_limit_ends_the_search_and_says_so(run: CommandLine) -> None:
     done = run("grep", "o", "-m", "1")
     assert (done.code, done.lines) == (0, ["src/app.py:1:one"])
-    assert "There are more than 1 results" in done.error
+    assert "Only the first 1 are shown" in done.error
 
 
 def test_grep_leaves_tabs_to_a_pipe(run: CommandLine) -> None:

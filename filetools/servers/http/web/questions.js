@@ -11,7 +11,7 @@ const STEP_MS = 2000;
 const OPTIONS = { ...PLAIN, tabFocusMode: true, links: false }; // report an error if the text goes
 const REASONS = {
 	protected: "This file can make other programs run code.",
-	conflict: "It meets text that is not saved.",
+	conflict: "It overlaps with unsaved text.",
 	prompt: "Agents ask here before they change files.",
 };
 

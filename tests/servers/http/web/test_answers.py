@@ -128,7 +128,7 @@ def test_an_agent_that_meets_unsaved_text_waits_and_is_allowed(
     asking: Served, page: Page, agents: ThreadPoolExecutor
 ) -> None:
     call = meeting(asking, page, agents)
-    expect(page.get_by_text("It meets text that is not saved.")).to_be_visible()
+    expect(page.get_by_text("It overlaps with unsaved text.")).to_be_visible()
     expect(page.locator(".question-diff .original-in-monaco-diff-editor .view-lines")).to_contain_text("mine")
     expect(page.locator(".question-diff .modified-in-monaco-diff-editor .view-lines")).to_contain_text("theirs")
     press(page, "Allow")
