@@ -379,9 +379,7 @@ def _asked(file: Path) -> dict[str, Any]:
     return asked
 
 
-@cache
-def _say_once(text: str) -> None:
-    _log.warning("%s", text)
+_say_once: Final = cache(_log.warning)
 
 
 def _read_toml(path: Path) -> Mapping[str, Any]:

@@ -136,7 +136,9 @@ class AgentRun(AsyncIterator[Mapping[str, Any]]):
             if result.left_behind:
                 logger.warning("%s left a program behind that keeps its output open; it still runs", self.run.id)
             if result.skipped:
-                logger.warning("%s: %d messages of its agent were too long, and skipped", self.run.id, result.skipped)
+                logger.warning(
+                    "%s: messages of its agent that were too long and skipped: %d", self.run.id, result.skipped
+                )
             code, self.failure = result.exit_code, self.failure or _failure(result)
         status: RunStatus = "cancelled" if self._is_stopped else "failed" if self.failure else "completed"
         kept = b"\n".join(self._kept)

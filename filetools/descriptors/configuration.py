@@ -60,9 +60,9 @@ def instructions(settings: DescriptorSettings) -> str:
     Args:
         settings: Select the blocks and supply the sizes named in them.
     """
-    blocks = [_READING.format(direct=settings.max_direct_output_chars, page=settings.default_page_size)]
-    if settings.page_user_input:
-        blocks.append(_USER_INPUT.format(input=settings.max_input_chars))
-    if settings.enable_references:
-        blocks.append(_REFERENCES)
-    return "\n\n".join(blocks)
+    blocks = {
+        _READING.format(direct=settings.max_direct_output_chars, page=settings.default_page_size): True,
+        _USER_INPUT.format(input=settings.max_input_chars): settings.page_user_input,
+        _REFERENCES: settings.enable_references,
+    }
+    return "\n\n".join(block for block, is_on in blocks.items() if is_on)

@@ -27,21 +27,13 @@ class Frame(Struct, frozen=True, kw_only=True):
 
     def text(self) -> str:
         """Return the frame as XML."""
-        body = self.content if self.content is not None else self.preview
-        quoted, is_cdata = (
-            (None, False) if body is None else _quoted(body, self.name, self.attributes.get("body") == "xml")
-        )
+        body = self.preview if self.content is None else self.content
+        quoted, is_cdata = _quoted(body or "", self.name, self.attributes.get("body") == "xml")
         attributes = {**self.attributes, **({"body": "cdata"} if is_cdata else {})}
-        lines = [
-            "".join([f"<{self.name}", *(f' {name}="{attribute(each)}"' for name, each in attributes.items()), ">"])
-        ]
-        if self.message is not None:
-            lines.append(f"  <message>{escape(self.message, quote=False)}</message>")
-        if self.content is not None:
-            lines.append(quoted or "")
-        elif self.preview is not None:
-            lines += ["  <preview>", f"  {quoted}", "  </preview>"]
-        return "\n".join([*lines, f"</{self.name}>"])
+        start = "".join([f"<{self.name}", *(f' {name}="{attribute(each)}"' for name, each in attributes.items()), ">"])
+        message = [] if self.message is None else [f"  <message>{escape(self.message, quote=False)}</message>"]
+        inner = [quoted] if self.content is not None else ["  <preview>", f"  {quoted}", "  </preview>"]
+        return "\n".join([start, *message, *(inner if body is not None else ()), f"</{self.name}>"])
 
     def to_dict(self) -> dict[str, Any]:
         """Return the frame as JSON: `frame`, its attributes, and `message`, `preview` or `content`."""

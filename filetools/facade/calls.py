@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial, wraps
-from inspect import iscoroutinefunction, isfunction, signature
+from functools import partial
 from pathlib import Path
-from types import NoneType, UnionType
 from typing import Any, Final
 
 from msgspec.structs import replace
@@ -15,7 +13,7 @@ from filetools.changes.deciding.proposals import Act, Taken
 from filetools.changes.runner import CallRunner
 from filetools.changes.steps.files import PutFile
 from filetools.changes.steps.step import Step
-from filetools.errors import ChangedMeanwhileError, InvalidArgumentError
+from filetools.errors import ChangedMeanwhileError
 from filetools.events.bus import EventBus
 from filetools.facade.reading.feed import Feed
 from filetools.models.records import Actor
@@ -28,56 +26,8 @@ MOST_QUESTIONS: Final = 3
 """How often a person is asked about one call whose files keep changing meanwhile."""
 
 
-_PLAIN: Final[Mapping[str, tuple[type | UnionType, str]]] = {
-    "int": (int, "an integer"),
-    "float": (float | int, "a number"),
-    "bool": (bool, "a boolean"),
-    "str": (str, "a string"),
-    "bytes": (bytes, "bytes"),
-    "None": (NoneType, "None"),
-}
-"""The plain types by their names in annotations, and what messages call them."""
-_SHOWN_CHARACTERS: Final = 80
-
-
-def _checked(call: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a method that first refuses plain arguments of a wrong type, such as "1" for a number."""
-    names = tuple(signature(call).parameters)[1:]
-    hints = {name: call.__annotations__[name].split(" | ") for name in names}
-    plain = {name: tuple(_PLAIN[each] for each in hint) for name, hint in hints.items() if _PLAIN.keys() >= {*hint}}
-    usual = 0 if plain.keys() & {*names[:1]} else 1
-    """Number of positional arguments that need no check: the path, which is checked when it is resolved."""
-
-    def refuse(arguments: Sequence[Any], options: Mapping[str, Any]) -> None:
-        for name, value in (*zip(names, arguments, strict=False), *options.items()):  # the call refuses too many itself
-            if not any(isinstance(value, each) for each, _ in plain.get(name, ((object, ""),))):
-                expected = " or ".join(word for _, word in plain[name])
-                raise InvalidArgumentError(f"{name} must be {expected}, not {repr(value)[:_SHOWN_CHARACTERS]}")
-
-    @wraps(call)
-    def check(self: object, *arguments: Any, **options: Any) -> Any:
-        if options or arguments[usual:]:
-            refuse(arguments, options)
-        return call(self, *arguments, **options)
-
-    @wraps(call)
-    async def check_and_wait(self: object, *arguments: Any, **options: Any) -> Any:
-        if options or arguments[usual:]:
-            refuse(arguments, options)
-        return await call(self, *arguments, **options)
-
-    return check_and_wait if iscoroutinefunction(call) else check
-
-
 class ActorCalls:
     """The calls of one actor on one opened workspace; a base of the facade."""
-
-    def __init_subclass__(cls) -> None:
-        """Check the arguments of all public calls."""
-        super().__init_subclass__()
-        for name, call in list(vars(cls).items()):
-            if isfunction(call) and not name.startswith("_") and name != "call_tool":  # which never raises
-                setattr(cls, name, _checked(call))
 
     def __init__(
         self,

@@ -10,7 +10,6 @@ from typing import TypeVar
 from filetools.changes.parts import Parts
 from filetools.descriptors.descriptors import Descriptors
 from filetools.models.records import Actor
-from filetools.writer.worker_pool import WorkerPool
 
 T = TypeVar("T")
 
@@ -19,14 +18,22 @@ class DescriptorCalls:
     """The descriptors of one owner.
 
     Args:
-        descriptors: The owner's descriptors.
-        workers: Worker threads.
+        parts: The workspace.
+        actor: The actor, whose session owns them by default.
+        owner: Another owner.
+        is_opaque: True for random ids; see `FileToolsFacade.descriptors`.
     """
 
-    def __init__(self, descriptors: Descriptors, workers: WorkerPool) -> None:
-        self.settings = descriptors.settings
-        self._descriptors = descriptors
-        self._workers = workers
+    def __init__(self, parts: Parts, actor: Actor, *, owner: str | None, is_opaque: bool) -> None:
+        self.settings = parts.settings.file_descriptor
+        self._workers = parts.workers
+        self._descriptors = Descriptors(
+            self.settings,
+            table=parts.journal.descriptors,
+            contents=parts.journal.contents,
+            owner=owner or owner_of(actor),
+            is_opaque=is_opaque,
+        )
 
     async def run(self, work: Callable[[Descriptors], T]) -> T:
         """Run `work` on the descriptors in a worker thread and return its result.
@@ -55,15 +62,3 @@ class DescriptorCalls:
 def owner_of(actor: Actor) -> str:
     """Return the owner name of an actor's descriptors in the journal: one for each session."""
     return json.dumps([actor.kind, actor.id, actor.session or ""])
-
-
-def kept_for(parts: Parts, actor: Actor, *, owner: str | None, is_opaque: bool) -> DescriptorCalls:
-    """Return the descriptors of an owner; by default of the actor's session."""
-    descriptors = Descriptors(
-        parts.settings.file_descriptor,
-        table=parts.journal.descriptors,
-        contents=parts.journal.contents,
-        owner=owner or owner_of(actor),
-        is_opaque=is_opaque,
-    )
-    return DescriptorCalls(descriptors, parts.workers)

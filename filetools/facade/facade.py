@@ -12,7 +12,6 @@ from msgspec.structs import replace
 
 from filetools.changes.runner import CallRunner
 from filetools.events.subscriptions import Listener, Subscription, known_pattern
-from filetools.facade import descriptor_calls, project_calls, run_calls
 from filetools.facade.body_calls import BodyCalls
 from filetools.facade.buffers import Buffers
 from filetools.facade.descriptor_calls import DescriptorCalls
@@ -23,7 +22,6 @@ from filetools.facade.reading import information
 from filetools.facade.reading.feed import Feed, FeedPage, concerns, filtered, listed, wanted
 from filetools.facade.run_calls import RunCalls
 from filetools.facade.search_calls import SearchCalls
-from filetools.facade.transactions import transaction
 from filetools.facade.transactions.transaction import Transaction
 from filetools.facade.tree_calls import TreeCalls
 from filetools.locks.holder import LockInfo
@@ -105,17 +103,17 @@ class FileToolsFacade(ReadCalls, SearchCalls, BodyCalls, TreeCalls, HistoryCalls
             owner: The owner, for interfaces that identify their callers differently; by default this actor's session.
             is_opaque: True for random ids that expire a day after their last use, for shared interfaces.
         """
-        return descriptor_calls.kept_for(self._parts, self.actor, owner=owner, is_opaque=is_opaque)
+        return DescriptorCalls(self._parts, self.actor, owner=owner, is_opaque=is_opaque)
 
     @property
     def projects(self) -> ProjectCalls:
         """Facts about projects and other folders; see `docs/context.md`."""
-        return project_calls.ProjectCalls(self._parts, self.actor, self._authorise)
+        return ProjectCalls(self._parts, self.actor, self._authorise)
 
     @property
     def runs(self) -> RunCalls:
         """Runs of agents on this workspace; see `docs/runs.md`."""
-        return run_calls.RunCalls(self._parts, self._feed, self)
+        return RunCalls(self._parts, self._feed, self)
 
     def transaction(self) -> Transaction:
         """Return a transaction: calls on any files that are applied together or not at all.
@@ -123,7 +121,7 @@ class FileToolsFacade(ReadCalls, SearchCalls, BodyCalls, TreeCalls, HistoryCalls
         `async with files.transaction() as tx:` gives an object with the calls of this one. Changes are buffered, and reads
         see them; at the end of the block all are applied, or none. `tx.result` then describes them.
         """
-        return transaction.Transaction(self._runner, self._feed, self.actor, require_version=self._require_version)
+        return Transaction(self._runner, self._feed, self.actor, require_version=self._require_version)
 
     def on(self, pattern: str, listener: Listener, *, once: bool = False) -> Subscription:
         """Call `listener` for events whose name matches, such as "file:modified" or "file:*".

@@ -273,7 +273,8 @@ class HistoryCalls(ActorCalls):
             InvalidArgumentError: The name is empty, too long, or taken.
         """
         self._runner.check_open()
-        if not name.strip() or len(name) > LONGEST_NAME:
+        given: object = name
+        if not isinstance(given, str) or not given.strip() or len(given) > LONGEST_NAME:
             raise InvalidArgumentError(f"The name of a checkpoint has 1 to {LONGEST_NAME} characters")
         require_printable("The name of a checkpoint", name)
         self._parts.gatekeeper.check_writable()

@@ -18,7 +18,7 @@ from filetools.facade.reading.feed import Feed, number_of
 from filetools.history.checkpoints import PREFIX
 from filetools.history.selection import MOST_NUMBER
 from filetools.journal.records import RecordFilter
-from filetools.models.records import ChangeRecord, Operation, RecordState
+from filetools.models.records import ChangeRecord, Operation
 from filetools.paths.names import require_printable
 from filetools.sessions.agent_messages import tool_calls
 from filetools.sessions.discovery import Discovery, RunScope, from_records, metadata
@@ -199,18 +199,16 @@ class RunCalls:
         return {row.path: (row.version or "", row.size) for row in rows.values() if row.kind == "file"}
 
     def _records(self, run: Run) -> Sequence[ChangeRecord]:
-        """Return all changes of files by anybody during a run, oldest first."""
+        """Return all changes by anybody during a run, oldest first."""
         journal, first, last = self._parts.journal, number_of(run.first), self._runs.last_of(run)
         if not run.first.startswith(f"{journal.epoch}:") or 0 < first < journal.positions().forgotten:
             raise InvalidArgumentError(
                 f"The journal was rolled back or pruned, and has lost changes of the run {run.id}"
             )
-        wanted = RecordFilter(since=first + 1, until=None if last is None else number_of(last))
-        saved = (
-            each for each in journal.history.select(wanted, limit=MOST_NUMBER) if each.state is RecordState.APPLIED
-        )
+        wanted = RecordFilter(since=first + 1, until=None if last is None else number_of(last), saved=True)
+        found = journal.history.select(wanted, limit=MOST_NUMBER)
         ended = run.ended if run.has_died and run.ended is not None else math.inf
-        return [each for each in saved if each.time <= ended or each.actor.kind != "external"][::-1]
+        return [record for record in reversed(found) if record.time <= ended or record.actor.kind != "external"]
 
     def _metadata_of(self, run: Run, found: Discovery) -> dict[str, Any]:
         return metadata(found, session=run.session, root=self._files.root_paths[-1], agent_session=run.agent_session)

@@ -243,34 +243,34 @@ def compare_trees(
         undos: Numbers of those that undo or redo others.
         key_of: Returns the key of a path.
     """
+    gone, came = old.keys() - new.keys(), new.keys() - old.keys()
+    kinds = {key: kind for key in old.keys() & new.keys() if (kind := _kind_of_change(old[key], new[key])) is not None}
     names = EntryNames()
-    first = {key: names.at(key) for key in old}
+    first = {key: names.at(key) for key in gone | kinds.keys()}
     origins = {entry: key for key, entry in first.items()}
     hands = _hands(names, records, undos, key_of)
-    gone, came = old.keys() - new.keys(), new.keys() - old.keys()
     moves = {
         key: source for key in came
         if (source := origins.get(names.at(key))) in gone and old[source].kind == new[key].kind
     }  # fmt: skip
-    found: list[Difference] = []
-    for source, key in [
-        *((key, key) for key in old.keys() & new.keys()),
+    pairs: list[tuple[TreeChangeKind, str | None, str | None]] = [
+        *((kind, key, key) for key, kind in kinds.items()),
         *(
-            (source, key)
+            ("moved", source, key)
             for key, source in moves.items()
             if not _has_moved_along(key, old[source], new[key], source, moves)
         ),
-        *((key, None) for key in gone.difference(moves.values())),
-        *((None, key) for key in came - moves.keys()),
-    ]:
-        one, other = None if source is None else old[source], None if key is None else new[key]
-        change = "moved" if key in moves else _kind_of_change(one, other)
-        if change is not None:
-            entries = [first.get(source or ""), None if key is None else names.at(key)]
-            who = {
-                name: actor for entry in entries if entry is not None for name, actor in hands.get(entry, {}).items()
-            }
-            found.append(Difference(change, one, other, tuple(who.values())))
+        *(("deleted", key, None) for key in gone.difference(moves.values())),
+        *(("added", None, key) for key in came - moves.keys()),
+    ]
+    found: list[Difference] = []
+    for change, source, key in pairs:
+        who = {
+            **({} if source is None else hands.get(first[source], {})),
+            **({} if key is None else hands.get(names.at(key), {})),
+        }
+        row, other = None if source is None else old[source], None if key is None else new[key]
+        found.append(Difference(change, row, other, tuple(who.values())))
     return sorted(found, key=lambda each: each.row.path)
 
 
@@ -293,9 +293,7 @@ def _hands(
     return hands
 
 
-def _kind_of_change(old: SnapshotRow | None, new: SnapshotRow | None) -> TreeChangeKind | None:
-    if old is None or new is None:
-        return "added" if old is None else "deleted"
+def _kind_of_change(old: SnapshotRow, new: SnapshotRow) -> TreeChangeKind | None:
     if old.kind != new.kind:
         return "kind"
     if old.version != new.version:

@@ -28,7 +28,7 @@ from filetools.journal.records import (
     targets_between,
 )
 from filetools.journal.storage.contents import Contents, digest_of, version_from
-from filetools.journal.storage.schema import FIRST_PENDING, NEWEST, NO_NUMBER, REMOVES_FOLDER
+from filetools.journal.storage.schema import NEWEST
 from filetools.journal.tree_rows import (
     PUT_HEAD,
     TREE_COLUMNS,
@@ -57,12 +57,6 @@ _UNREAD: Final = "SELECT 1 FROM tree WHERE key >= ? AND key < ? AND kind = 'file
 _FREE: Final = (
     "DELETE FROM tree WHERE kind = 'absent' AND key IN (SELECT key FROM tree_aside WHERE deletion = ?1) AND number IN"
     " (0, (SELECT number FROM tree_aside AS former WHERE deletion = ?1 AND former.key = tree.key))"
-)
-DROP_ASIDE: Final = (
-    # Rows of forgotten deletions and, of finished deletions, files that were never read.
-    "DELETE FROM tree_aside WHERE deletion < coalesce((SELECT min(number) FROM records INDEXED BY records_of_folders"
-    f" WHERE {REMOVES_FOLDER}), {NO_NUMBER})"
-    f" OR (version IS NULL AND kind <> 'directory' AND deletion < {FIRST_PENDING})"
 )
 _RETURN: Final = f"INSERT OR IGNORE INTO tree SELECT {TREE_COLUMNS} FROM tree_aside WHERE deletion = ?"
 _MOVE_DOCUMENT: Final = "UPDATE OR IGNORE documents SET key = ?, path = ? WHERE {} = ?"

@@ -11,7 +11,6 @@ import functools
 import logging
 import secrets
 import sqlite3
-import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -22,12 +21,12 @@ from filetools.content.version import version_of
 from filetools.errors import DiskFullError, FileToolsError, StateUntrustedError
 from filetools.journal.backlog import Backlog, Mirrors
 from filetools.journal.checkpoints import Checkpoints
-from filetools.journal.commit import DROP_ASIDE, CommitDraft, ObservedChanges, Recorder
+from filetools.journal.commit import CommitDraft, ObservedChanges, Recorder
 from filetools.journal.documents import DOCUMENT_COLUMNS, Document, DocumentTable, document_from
 from filetools.journal.records import RECORD_COLUMNS, Change, History, Marks, records_from
 from filetools.journal.retention import Retention
 from filetools.journal.seen_versions import SeenVersions
-from filetools.journal.storage.birth import boot_id, mark_of, sync_directory
+from filetools.journal.storage.birth import DATABASE_NAME, boot_id, file_id, mark_of, sync_directory
 from filetools.journal.storage.contents import LARGEST_ROW_BYTES, BlobFolder, Contents, version_from
 from filetools.journal.storage.database import Database
 from filetools.journal.storage.schema import FIRST_PENDING, IS_MOVING, IS_UNSYNCED, NEWEST
@@ -290,22 +289,6 @@ class Journal:
         self._database.checkpoint()
         self._database.reserve.fill()
 
-    def maintain(self, *, retention_bytes: int, retention_records: int, retention_seconds: float | None = None) -> int:
-        """Checkpoint if due and remove what exceeds the retention; the leader calls this periodically.
-
-        Args:
-            retention_bytes: Maximum bytes of contents; nothing is removed until it is exceeded by 1 %. Records likewise.
-            retention_records: Maximum number of records.
-            retention_seconds: Maximum age of a record; None for any.
-
-        Returns:
-            The number of records removed.
-        """
-        self.checkpoint()
-        self.approvals.release(0, unused_since=time.time())
-        self._database.change(DROP_ASIDE)
-        return self.retention.collect(retention_bytes, retention_records, retention_seconds)
-
     def close(self) -> None:
         """Release the database; may be called twice, and does nothing after a fork."""
         self._database.close()
@@ -320,11 +303,11 @@ def _confirmed_epoch(database: Database, durability: Durability, connection: sql
 
     The first opening after a start of the machine also lists the records to be restored.
     """
-    boot, reached, found = boot_id(), database.position.at_opening, database.file_id
+    boot, reached, found = boot_id(), database.position.at_opening, file_id(database.directory / DATABASE_NAME)
     meta = dict(connection.execute("SELECT name, value FROM meta").fetchall())
     (issued,) = connection.execute(NEWEST).fetchone()
     lost_tail = meta.get("durability") == "relaxed" and meta.get("boot") not in (None, boot)
-    is_copy = database.is_restored or meta.get("inode", found) != found
+    is_copy = database.position.is_restored or meta.get("inode", found) != found
     if issued < reached:
         _log.warning("the journal had reached record %d and is back at %d; its readers start over", reached, issued)
     epoch = secrets.token_hex(6) if issued < reached or lost_tail or is_copy else str(meta["epoch"])

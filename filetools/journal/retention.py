@@ -22,8 +22,8 @@ from filetools.journal.checkpoints import Checkpoints, forget_checkpoints
 from filetools.journal.seen_versions import tidy_seen_versions
 from filetools.journal.storage.contents import IS_BLOB, IS_FREE, BlobFolder, remove_unused
 from filetools.journal.storage.database import Database, slices
-from filetools.journal.storage.schema import NO_NUMBER
-from filetools.journal.table import release_bytes
+from filetools.journal.storage.schema import FIRST_PENDING, NO_NUMBER, REMOVES_FOLDER
+from filetools.journal.table import Table, release_bytes
 
 SLICE: Final = 200
 """Records or contents removed in one transaction, so that writers wait a few milliseconds at most."""
@@ -49,6 +49,12 @@ _UNMENTIONED: Final = (
 )
 _FORGET_ROW: Final = f"DELETE FROM tree WHERE key = ? AND {_UNMENTIONED}"
 _REMOVE_RECORD: Final = f"DELETE FROM records WHERE number = ? AND {_IS_REMOVABLE}"
+_DROP_ASIDE: Final = (
+    # Rows of forgotten deletions and, of finished deletions, files that were never read.
+    "DELETE FROM tree_aside WHERE deletion < coalesce((SELECT min(number) FROM records INDEXED BY records_of_folders"
+    f" WHERE {REMOVES_FOLDER}), {NO_NUMBER})"
+    f" OR (version IS NULL AND kind <> 'directory' AND deletion < {FIRST_PENDING})"
+)
 LIVE_SECONDS: Final = 30 * 24 * 3600.0
 """Age of a base up to which its text is kept for merging."""
 _IS_REMOVABLE_CONTENT: Final = (
@@ -105,29 +111,32 @@ class Retention:
         self._clock = clock
         self._swept_at: float | None = None
 
-    def collect(self, most_bytes: int, most_records: int, seconds: float | None = None) -> int:
+    def collect(self, *, retention_bytes: int, retention_records: int, retention_seconds: float | None = None) -> int:
         """Remove what exceeds the limits, oldest first, and periodically leftovers of crashed writers.
 
-        If that is not enough, automatic checkpoints except the newest one expire, oldest first, until it is.
+        If that is not enough, automatic checkpoints except the newest one expire, oldest first, until it is. The leader calls
+        it periodically.
 
         Args:
-            most_bytes: Maximum bytes of contents.
-            most_records: Maximum number of records.
-            seconds: Maximum age of a record; None for any.
+            retention_bytes: Maximum bytes of contents; nothing is removed until it is exceeded by 1 %. Records likewise.
+            retention_records: Maximum number of records.
+            retention_seconds: Maximum age of a record; None for any.
 
         Returns:
             The number of records removed.
         """
+        Table(self._database, "approvals").release(0, unused_since=self._clock())
+        self._database.change(_DROP_ASIDE)
         self._sweep()  # first: texts that were kept for seen versions alone may go now
-        oldest = -math.inf if seconds is None else self._clock() - seconds
+        oldest = -math.inf if retention_seconds is None else self._clock() - retention_seconds
         while self._checkpoints.expire(oldest):
             pass
-        removed = self._drop_records(math.inf, oldest) if seconds is not None else 0
+        removed = self._drop_records(math.inf, oldest) if retention_seconds is not None else 0
         held = self.retained()
         if held.bytes > MOST_READ_BYTES:
             self._remove(self._database.rows(_READ_TEXTS, (MOST_READ_BYTES,)), "used < 0")
-        removed += self._drop(held.records, most_records, self._drop_records)
-        self._drop(held.bytes, most_bytes, self._drop_contents)
+        removed += self._drop(held.records, retention_records, self._drop_records)
+        self._drop(held.bytes, retention_bytes, self._drop_contents)
         return removed
 
     def retained(self) -> Retained:

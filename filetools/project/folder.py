@@ -138,9 +138,7 @@ def holds_any(folder: str, names: Iterable[str]) -> bool:
 
 def below(path: str, root: str) -> WorkspacePath | None:
     """Convert an absolute path to a path relative to a folder; None if it is outside."""
-    if not is_within(path, root):
-        return None
-    return WorkspacePath(path[len(root) :].lstrip(os.sep))
+    return WorkspacePath(path[len(root) :].lstrip(os.sep)) if is_within(path, root) else None
 
 
 def located(reads: FolderStore, path: WorkspacePath, kind: EntryType) -> WorkspacePath | None:

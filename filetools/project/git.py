@@ -232,8 +232,9 @@ class _Git:
         # A clone can contain a bare repository, with a configuration, as plain files: use one only if requested explicitly.
         # A bare repository never has its objects elsewhere; one with `commondir` could expose a repository that the caller
         # may not read.
-        is_bare = all(os.path.exists(place / name) for name in ("HEAD", "objects", "refs"))
-        is_bare = is_bare and not os.path.lexists(place / "commondir")
+        is_bare = not os.path.lexists(place / "commondir") and all(
+            os.path.exists(place / name) for name in ("HEAD", "objects", "refs")
+        )
         self._command = (program, *_HARDENED, "-c", f"safe.bareRepository={'all' if is_bare else 'explicit'}")
         self._environment = {
             **variables(_INHERITED),

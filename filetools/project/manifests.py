@@ -261,8 +261,7 @@ def _cargo(manifest: _Manifest, text: str) -> None:
 def _go(manifest: _Manifest, text: str) -> None:
     block = ""
     for line in text.splitlines():
-        code, _, comment = line.partition("//")
-        words = re.sub(r'["`]', "", code.replace("(", " ( ")).split()
+        words = re.sub(r'["`]', "", line.partition("//")[0].replace("(", " ( ")).split()
         if words[1:] == ["("] or words == [")"]:
             block = words[0].strip(")")
         elif words:
@@ -270,7 +269,7 @@ def _go(manifest: _Manifest, text: str) -> None:
             if directive == "module":
                 manifest.name = values[0] if values else ""
             elif directive == "require" and len(values) == 2:
-                manifest.add(values[0], values[1], "runtime", indirect=comment.strip().startswith("indirect"))
+                manifest.add(values[0], values[1], "runtime", indirect=re.search(r"//\s*indirect", line) is not None)
             elif directive == "require":
                 manifest.fault(f"{line.strip()!r} is not a requirement")
     if not manifest.name:

@@ -36,9 +36,11 @@ def gather(
     """
 
     def told(project: Row) -> dict[str, Any]:
-        facts = {name: project.get(name) for name in ("id", "name", "path", "repo_name")}
-        facts |= {"path": short_path(project["path"]), "git": _answer(git_state, project["path"])}
-        facts["readme"] = None if readme is None else _answer(readme, project["path"])
+        path = project["path"]
+        facts = {
+            "id": project["id"], "name": project["name"], "path": short_path(path), "repo_name": project.get("repo_name"),
+            "git": _answer(git_state, path), "readme": None if readme is None else _answer(readme, path),
+        }  # fmt: skip
         return {name: value for name, value in facts.items() if value is not None}
 
     by_name = sorted(projects, key=lambda project: str(project["name"]))

@@ -172,12 +172,11 @@ class Registry:
             if not row.value:
                 raise InvalidArgumentError(f"Instance not found: {instance_id[:80]}")
             rows = [replace(row, value={**row.value, **changes}, used=self._clock())]
-            is_news = rows[0].value != row.value or self._status(row) == "idle"
-            events = [self._event(rows[0])] if is_news else []
             project = _innermost(self._table.scan(_PROJECTS), row.value["working_dir"])
             if project is not None:
                 rows.append(replace(project, value={**project.value, "last_activity_at": self._now()}))
-            return rows, None, events
+            is_news = rows[0].value != row.value or self._status(row) == "idle"
+            return rows, None, [self._event(rows[0])] if is_news else []
 
         self._change(work, durable=False)
 

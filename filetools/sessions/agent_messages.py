@@ -58,14 +58,11 @@ def tool_calls(messages: Iterable[LogEntry]) -> list[LoggedCall]:
         for use in uses:
             match use:
                 case {"name": str(name), "id": str(call_id), "input": dict(given)}:
-                    calls.append(LoggedCall(name=name, id=call_id, path=_named_path(given), cwd=cwd, turn=turn))
+                    named = (path for key in _PATH_KEYS if isinstance(path := given.get(key), str) and path)
+                    calls.append(LoggedCall(name=name, id=call_id, path=next(named, None), cwd=cwd, turn=turn))
                 case _:
                     logger.warning("line %d: a tool call without name, id or input was skipped", entry.line)
     return [structs.replace(call, is_error=call.id in failed) for call in calls]
-
-
-def _named_path(given: Mapping[str, Any]) -> str | None:
-    return next((path for key in _PATH_KEYS if isinstance(path := given.get(key), str) and path), None)
 
 
 def path_inside(roots: Sequence[str], cwd: str, path: str) -> str | None:

@@ -315,8 +315,6 @@ def is_enabled(
         has_tools: True if the run has tools; a run without tools creates no files.
         commands: Commands that enable it.
     """
-    given = (value for name, value in headers.items() if name.lower() == DISCOVERY_HEADER)
-    if any(value.strip().lower() in _ON for value in given):
-        return has_tools
-    starts = "|".join(map(re.escape, commands))
-    return has_tools and bool(starts) and re.search(rf"^(?:{starts})(?!\S)", prompt, re.MULTILINE) is not None
+    given = [value.strip().lower() for name, value in headers.items() if name.lower() == DISCOVERY_HEADER]
+    is_named = any(re.search(rf"^{re.escape(each)}(?!\S)", prompt, re.MULTILINE) for each in commands)
+    return has_tools and (is_named or not set(given).isdisjoint(_ON))

@@ -107,12 +107,11 @@ def written(place: HiddenPlace, content: Content, mode: int) -> Iterator[int]:
         try:
             try:
                 write_all(descriptor, content)
-                if name != place.name:
-                    os.rename(name, place.name, src_dir_fd=folder, dst_dir_fd=folder)
-                    name = place.name
                 yield descriptor
             finally:
                 os.close(descriptor)
+            if is_marked:
+                os.rename(name, place.name, src_dir_fd=folder, dst_dir_fd=folder)
         except BaseException:
             with suppress(OSError):
                 os.unlink(name, dir_fd=folder)

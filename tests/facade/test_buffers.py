@@ -715,6 +715,9 @@ async def test_other_wrong_types_are_refused_with_a_sentence(desk: Desk) -> None
         desk.agent.edit_file("a.txt", "one"),  # type: ignore[arg-type]
         desk.agent.edit_file("a.txt", ["one"]),  # type: ignore[list-item]
         desk.agent.edit_file("a.txt", None),
+        desk.agent.changes(-1),  # type: ignore[arg-type]
+        desk.agent.list_files(limit="x"),  # type: ignore[arg-type]
+        desk.agent.checkpoint(5),  # type: ignore[arg-type]
         desk.agent.diff("a.txt", "zz"),
         desk.agent.read_file("a.txt", version="6b"),
     ]

@@ -157,7 +157,7 @@ async def test_bytes_are_safe_from_retention_before_the_checkpoint_has_its_name(
         def tidy(_: int) -> None:
             if not busy:
                 busy.append(1)
-                journal.maintain(retention_bytes=0, retention_records=0)
+                journal.retention.collect(retention_bytes=0, retention_records=0)
                 busy.clear()
 
         at_writes(files, tidy)

@@ -203,13 +203,13 @@ async def test_all_after_a_checkpoint_is_kept_whatever_the_limits_say(root: Path
             await files.write_file(f"{number}.txt", "x" * 200)
         journal = files._parts.journal
         journal.marks.synced(range(1, journal.positions().newest + 1))
-        removed = journal.maintain(retention_bytes=2000, retention_records=10)
+        removed = journal.retention.collect(retention_bytes=2000, retention_records=10)
         assert removed > 20
         await files.restore("start")
         assert snapshot(root) == then
         await files.delete_checkpoint("start")
         journal.marks.synced(range(1, journal.positions().newest + 1))
-        assert journal.maintain(retention_bytes=2000, retention_records=10) > 30
+        assert journal.retention.collect(retention_bytes=2000, retention_records=10) > 30
 
 
 async def test_a_deleted_folder_gets_nothing_of_one_that_had_moved_away_from_its_name(

@@ -134,7 +134,7 @@ async def test_descriptors_go_before_any_recorded_version(root: Path) -> None:
         files = opened.for_actor(ALICE)
         journal = opened._parts.journal
         limit = journal.retention.retained().bytes - 100_000
-        await asyncio.to_thread(journal.maintain, retention_bytes=limit, retention_records=1_000_000)
+        await asyncio.to_thread(journal.retention.collect, retention_bytes=limit, retention_records=1_000_000)
         known = await names(files)
         assert known == fds[len(fds) - len(known) :]  # the least recently used were removed
         assert 0 < len(known) < len(fds) - 2

@@ -119,22 +119,6 @@ async def test_an_invalid_path_is_refused(files: FileToolsFacade) -> None:
     await refused("PATH_TRAVERSAL", files.read_file(Path("docs/../../a.txt")))
 
 
-@pytest.mark.parametrize(
-    ("call", "told"),
-    [
-        (lambda files: files.read_file("docs/a.txt", offset="1"), "offset must be an integer or None, not '1'"),
-        (lambda files: files.write_file("docs/a.txt", 5), "content must be a string or bytes, not 5"),
-        (lambda files: files.list_files(recursive="yes"), "recursive must be a boolean, not 'yes'"),
-        (lambda files: anext(files.stream_file("docs/a.txt", count=2.5)), "count must be an integer or None, not 2.5"),
-        (lambda files: files.transaction().insert_lines("docs/a.txt", None, "x"), "line must be an integer, not None"),
-    ],
-)
-async def test_a_plain_argument_of_a_wrong_type_is_refused(files: FileToolsFacade, call: Any, told: str) -> None:
-    with pytest.raises(filetools.FileToolsError) as caught:
-        await call(files)
-    assert (caught.value.code, caught.value.message) == ("INVALID_ARGUMENT", told)
-
-
 async def test_one_edit_needs_no_list(files: FileToolsFacade, tmp_path: Path) -> None:
     result = await files.edit_file("docs/a.txt", old="two", new="2")
     assert (tmp_path / "docs/a.txt").read_text() == "one\n2\n"

@@ -33,7 +33,7 @@ async def kept_bytes(files: FileToolsFacade) -> int:
     database, unsynced = parts.journal._database, "SELECT count(*) FROM records WHERE synced = 0"
     await steps_until(lambda: database.row(unsynced) == (0,))  # the leader may be running it
     for _ in range(3):  # a round may coincide with the leader's first one, and leave the rest to the next
-        await parts.workers.run(partial(parts.journal.maintain, retention_bytes=LIMIT, retention_records=20))
+        await parts.workers.run(partial(parts.journal.retention.collect, retention_bytes=LIMIT, retention_records=20))
     return (await parts.workers.run(parts.journal.retention.retained)).bytes
 
 

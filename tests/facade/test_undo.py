@@ -627,7 +627,7 @@ async def test_a_folder_whose_trash_is_gone_is_made_anew_from_what_is_kept(files
     before = snapshot(root)
     await files.delete_directory("new", recursive=True)
     shutil.rmtree(root / ".filetools/state/trash")
-    parts(files).journal.maintain(retention_bytes=2**40, retention_records=10**6)
+    parts(files).journal.retention.collect(retention_bytes=2**40, retention_records=10**6)
     await files.undo()
     assert snapshot(root) == before
 

@@ -84,7 +84,7 @@ def tidy(journal: Journal) -> None:
     """Let retention remove everything that it may."""
     journal.marks.applied(record.number for record in journal.marks.unfinished("pending"))
     journal.marks.synced(record.number for record in journal.marks.unfinished("unsynced"))
-    journal.maintain(retention_bytes=0, retention_records=10**9)
+    journal.retention.collect(retention_bytes=0, retention_records=10**9)
 
 
 def heads(journal: Journal) -> dict[str, bytes]:

@@ -105,7 +105,7 @@ def test_what_has_expired_is_gone(mine: ApprovalTable, others: ApprovalTable) ->
 
 def test_the_leader_removes_what_dead_processes_left(journal: Journal, others: ApprovalTable) -> None:
     ask(others)  # long ago, by the wall clock
-    journal.maintain(retention_bytes=10**9, retention_records=10**9)
+    journal.retention.collect(retention_bytes=10**9, retention_records=10**9)
     assert [row.key for row in journal.approvals.scan()] == ["opened"]
     assert others.shown("r1") is None
 

@@ -129,7 +129,7 @@ def test_what_a_document_builds_on_is_never_forgotten(journal: Journal) -> None:
     journal.contents.keep(content, v(content))
     new = Document(id="doc", key="a", path="a", base=v(content), text_format=UTF_8)
     journal.documents.open(new, content.decode(), Handle(name="h", document_id="", actor=ANN, leased_until=0))
-    journal.maintain(retention_bytes=0, retention_records=0)
+    journal.retention.collect(retention_bytes=0, retention_records=0)
     assert journal.contents.get(v(content)) == content
 
 

@@ -309,13 +309,13 @@ def test_what_a_snapshot_needs_outlives_the_folder_it_was_in(journal: Journal) -
         meet(journal, name, content)
     save(journal, "all", snapshot_of("d/x", content=b"found"), journal.positions().newest)
     journal.commit([delete_folder("d", applied=True)], ALICE)
-    journal.maintain(retention_bytes=0, retention_records=0)
+    journal.retention.collect(retention_bytes=0, retention_records=0)
     assert journal.contents.get(version(b"found")) == b"found"
     assert [journal.contents.has(version(each)) for each in (b"found", b"never")] == [True, False]
     journal.checkpoints.remove("all")
     journal.marks.synced(range(1, journal.positions().newest + 1))
     put(journal, "z", b"z", applied=True)
-    journal.maintain(retention_bytes=0, retention_records=0)
+    journal.retention.collect(retention_bytes=0, retention_records=0)
     assert not journal.contents.has(version(b"found"))
 
 
@@ -408,7 +408,7 @@ def test_automatic_checkpoints_expire_the_oldest_first_and_the_newest_never(jour
 def test_bytes_are_kept_once_the_rows_protect_them(journal: Journal) -> None:
     def keep(_: object) -> frozenset[str]:
         journal.contents.keep_all([(version(b"1"), b"1")])
-        journal.maintain(retention_bytes=0, retention_records=0)
+        journal.retention.collect(retention_bytes=0, retention_records=0)
         return frozenset()
 
     assert save(journal, "x", snapshot_of("a"), 0, keep=keep)

@@ -81,7 +81,7 @@ def grown(state: Path, records: int) -> Journal:
         journal.commit([*changes, delete_folder("gone", applied=True)], ALICE)
     journal.marks.synced(range(1, journal.positions().newest + 1))
     journal._database.checkpoint(at_least_bytes=0)
-    journal.maintain(retention_bytes=10**9, retention_records=10**9)
+    journal.retention.collect(retention_bytes=10**9, retention_records=10**9)
     for index in range(3):
         put(journal, f"d{index}/f0", b"same", mirrors=["m"])
     return journal

@@ -161,7 +161,7 @@ def test_a_state_directory_that_is_put_back_whole_starts_a_new_epoch(
     state: Path, monkeypatch: pytest.MonkeyPatch, put_back: Callable[[Path, Path], None], keeps_inode: bool
 ) -> None:
     if keeps_inode:  # as on file systems that reuse an inode number at once
-        monkeypatch.setattr("filetools.journal.storage.database.file_id", lambda _: "7")
+        monkeypatch.setattr("filetools.journal.journal.file_id", lambda _: "7")
     journal = Journal(state)
     put(journal, "a", b"1")
     epoch = journal.epoch

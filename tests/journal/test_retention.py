@@ -32,7 +32,7 @@ def written(journal: Journal, *contents: bytes, key: str = "a") -> list[int]:
 
 
 def keep(journal: Journal, *, contents: int = MUCH, records: int = MUCH, seconds: float | None = None) -> int:
-    return journal.maintain(retention_bytes=contents, retention_records=records, retention_seconds=seconds)
+    return journal.retention.collect(retention_bytes=contents, retention_records=records, retention_seconds=seconds)
 
 
 def left(journal: Journal) -> list[int]:
@@ -152,10 +152,10 @@ def test_age_counts_only_if_asked(journal: Journal) -> None:
     (third,) = journal.records(since=numbers[1])
     now = [third.time + 50]
     retention = Retention(journal._database, journal.retention._blobs, clock=lambda: now[0])
-    assert retention.collect(MUCH, MUCH) == 0
-    assert retention.collect(MUCH, MUCH, 100) == 0
+    assert retention.collect(retention_bytes=MUCH, retention_records=MUCH) == 0
+    assert retention.collect(retention_bytes=MUCH, retention_records=MUCH, retention_seconds=100) == 0
     now[0] += 100
-    assert retention.collect(MUCH, MUCH, 100) == 2
+    assert retention.collect(retention_bytes=MUCH, retention_records=MUCH, retention_seconds=100) == 2
     assert left(journal) == [3]
 
 

@@ -48,7 +48,7 @@ def test_the_leader_tidies_and_texts_kept_for_old_rows_alone_go_at_once(journal:
         journal.contents.keep(content, v(content))
         row = SeenVersion(version=v(content), base=v(content), is_whole=True, time=when)
         journal.seen_versions.save([("alice", content.decode(), row)])
-    journal.maintain(retention_bytes=0, retention_records=MUCH)
+    journal.retention.collect(retention_bytes=0, retention_records=MUCH)
     assert keys_of(journal, "alice") == ["known"]
     assert [journal.contents.has(v(content)) for content in (b"known", b"forgotten")] == [True, False]
 
@@ -59,5 +59,5 @@ def test_of_too_many_rows_the_texts_of_those_that_went_are_free(journal: Journal
     journal.contents.keep(b"surplus", v(b"surplus"))
     surplus = SeenVersion(version=v(b"surplus"), base=v(b"surplus"), is_whole=True, time=now - 2 * MOST_SEEN)
     journal.seen_versions.save([("alice", "surplus", surplus)])
-    journal.maintain(retention_bytes=0, retention_records=MUCH)
+    journal.retention.collect(retention_bytes=0, retention_records=MUCH)
     assert not journal.contents.has(v(b"surplus"))

@@ -454,7 +454,7 @@ async def test_a_mirror_that_was_away_for_longer_than_records_are_kept_is_compar
     opened.journal.marks.synced(range(1, opened.journal.positions().newest + 1))
     for number in range(3):
         opened.journal.marks.synced([opened.put("last", b"%d" % number).number])
-    assert opened.journal.maintain(retention_bytes=0, retention_records=1) > 0
+    assert opened.journal.retention.collect(retention_bytes=0, retention_records=1) > 0
     assert opened.journal.positions().forgotten > opened.journal.mirrors.register("mirror").position
     await opened.build().start()
     await opened.until(lambda: tree(inner) == tree(opened.primary))

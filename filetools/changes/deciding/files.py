@@ -210,27 +210,23 @@ class TextChange(Struct, frozen=True, kw_only=True):
     """Permission bits that the file gets; None keeps its own."""
 
     def decide(self, parts: Parts, seen: Look) -> PutDecision:
-        """Apply the change to the current content.
+        """Apply the change to the unsaved text if there is one, else to the file.
 
         Raises:
             EditNotFoundError, EditAmbiguousError, EncodingError, VersionMismatchError, PathNotFoundError
         """
-        now = seen_by(parts, seen, self.actor)
-        if now.unsaved is not None:
-            return self._of_unsaved(parts, seen, now, now.unsaved)
-        if seen.stat is None:
-            raise PathNotFoundError(seen.path)
-        require_version(now, self.expected_version)
-        return self.made(now.content(), facts_now(now).text_format)
-
-    def _of_unsaved(self, parts: Parts, seen: Look, now: KnownPath, unsaved: UnsavedText) -> PutDecision:
-        """Apply the change to the unsaved text, or to the file's if only that contains what is edited."""
-        if self.expected_version is not None and not is_version(unsaved.version, self.expected_version):
-            require_version(now, self.expected_version)
-        form = unsaved.opened.document.text_format
+        now, expected = seen_by(parts, seen, self.actor), self.expected_version
+        if now.unsaved is None:
+            if seen.stat is None:
+                raise PathNotFoundError(seen.path)
+            require_version(now, expected)
+            return self.made(now.content(), facts_now(now).text_format)
+        if expected is not None and not is_version(now.unsaved.version, expected):
+            require_version(now, expected)
+        form = now.unsaved.opened.document.text_format
         try:
-            return replace(self.made(unsaved.content, form), base=unsaved.version)
-        except EditNotFoundError:
+            return replace(self.made(now.unsaved.content, form), base=now.unsaved.version)
+        except EditNotFoundError:  # perhaps only the file contains what is edited
             if seen.stat is not None and disk_text(parts, seen) is not None:
                 with suppress(EditNotFoundError):
                     return self.made(now.content(), form)

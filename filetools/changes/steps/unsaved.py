@@ -18,7 +18,7 @@ from filetools.changes.parts import Parts
 from filetools.changes.steps.look import Look, content_of
 from filetools.changes.writing import with_text
 from filetools.content.differences.diff import minimal_edits
-from filetools.content.differences.merging import MergeResult, merge, merge_bytes
+from filetools.content.differences.merging import merge, merge_bytes
 from filetools.content.editing.text_edits import TextEdit, apply_text_edits
 from filetools.content.facts import ContentFacts, describe, inspect
 from filetools.content.formats import TextFormat, decode, encode
@@ -169,6 +169,7 @@ def put_beside(parts: Parts, seen: Look, opened: OpenText, base: str, proposed: 
         EditConflictError: The change overlaps with unsaved text.
         EncodingError: The file's encoding lacks a character of the new text.
     """
+    before = parts.documents.texts.bytes_of(opened)[1]
     # What is appended is added to both texts, whatever they end with.
     is_addition = plain.added_bytes is not None and proposed.startswith(base)
     caught_up = _caught_up(parts, seen, opened)
@@ -177,13 +178,15 @@ def put_beside(parts: Parts, seen: Look, opened: OpenText, base: str, proposed: 
     if is_addition:
         text = current + proposed.removeprefix(base)
     else:
-        merged = _merged(parts, seen, opened, base, current, proposed)
-        text, foreign = merged.text or "", tuple(dict(hunk.to_dict()) for hunk in merged.foreign)
+        merged = merge(base, current, proposed, by_words=parts.settings.is_prose(seen.path))
+        if merged.text is None:
+            base_version = version_of(base.encode("utf-8", "surrogatepass"))
+            raise overlapping(seen.path, base_version, before, merged, current, base)
+        text, foreign = merged.text, tuple(dict(hunk.to_dict()) for hunk in merged.foreign)
     edits = minimal_edits(opened.text, text)
     on_disk = _on_disk(parts, seen, base, proposed, is_addition=is_addition)
     form = opened.document.text_format
     is_merged = text != proposed
-    before = parts.documents.texts.bytes_of(opened)[1]
     if on_disk is None:
         change = structs.replace(typed(opened, edits, reason="merged"), is_parent=True)
         content = structs.replace(opened, text=text).shown_bytes()
@@ -267,20 +270,6 @@ def _on_disk(parts: Parts, seen: Look, base: str, proposed: str, *, is_addition:
         text_format=facts.text_format, path=seen.path, by_words=by_words, with_foreign=False,
     )  # fmt: skip
     return None if merged.content is None or merged.content == content else merged.content
-
-
-def _merged(parts: Parts, seen: Look, opened: OpenText, base: str, current: str, proposed: str) -> MergeResult:
-    """Return a document's text with a change merged in.
-
-    Raises:
-        EditConflictError: They overlap.
-    """
-    merged = merge(base, current, proposed, by_words=parts.settings.is_prose(seen.path))
-    if merged.text is None:
-        base_version = version_of(base.encode("utf-8", "surrogatepass"))
-        version = parts.documents.texts.bytes_of(opened)[1]
-        raise overlapping(seen.path, base_version, version, merged, current, base)
-    return merged
 
 
 def refuse_unsaved_below(parts: Parts, folder: WorkspacePath, key: str) -> None:

@@ -63,11 +63,6 @@ class BackgroundTasks:
         self._leadership = Leadership(state_directory, "leader.lock")
         self._rounds = 0
 
-    @property
-    def is_leader(self) -> bool:
-        """True if this process is the leader."""
-        return self._leadership.is_leading
-
     async def start(self) -> None:
         """Recover from crashed processes, then start the background tasks. The tree is not scanned."""
         # First: later commits of other processes notify this one, and earlier ones are read below.
@@ -107,7 +102,7 @@ class BackgroundTasks:
         await self._foreign.aclose()
         with suppress(FileToolsError):
             await self._parts.workers.run(self._parts.tracker.save)
-        if self.is_leader:
+        if self._leadership.is_leading:
             with suppress(FileToolsError):
                 await self._parts.workers.run(self._sync_files)
         self._leadership.close()
@@ -162,7 +157,7 @@ class BackgroundTasks:
 
     async def _keep(self) -> None:
         """Do one round of the leader's work, or try to become the leader."""
-        if not self.is_leader:
+        if not self._leadership.is_leading:
             await asyncio.sleep(LEADER_SECONDS)
             self._try_to_keep()
             return
@@ -172,18 +167,17 @@ class BackgroundTasks:
         await sweep(self._runner)
         await self._keep_documents()
         await self._parts.workers.run(self._sync_files)
-        settings = self._parts.settings
-        tidy = partial(
-            self._parts.journal.maintain,
-            retention_bytes=settings.retention_bytes,
-            retention_records=settings.retention_records,
-            retention_seconds=settings.retention_seconds,
-        )
+        settings, journal = self._parts.settings, self._parts.journal
+        await self._parts.workers.run(journal.checkpoint)
         if self._rounds % TIDY_ROUNDS == 0:
+            tidy = partial(
+                journal.retention.collect,
+                retention_bytes=settings.retention_bytes,
+                retention_records=settings.retention_records,
+                retention_seconds=settings.retention_seconds,
+            )
             await self._parts.workers.run(tidy)
             await self._parts.workers.run(partial(tidy_trash, self._parts))
-        else:
-            await self._parts.workers.run(self._parts.journal.checkpoint)
         self._rounds += 1
         await asyncio.sleep(settings.sync_after_seconds or LEADER_SECONDS)
 

@@ -223,14 +223,13 @@ class PositionNote:
     """
 
     def __init__(self, directory: Path) -> None:
+        changed_at = (directory / DATABASE_NAME).lstat().st_ctime_ns
         self._descriptor = os.open(directory / POSITION_FILE, OPEN_OR_NEW, 0o600)
         note = read_at(self._descriptor, _POSITION.size, 0).ljust(_POSITION.size, b"\0")
-        self.at_opening, self._closed = _POSITION.unpack(note)
+        self.at_opening, closed_at = _POSITION.unpack(note)
         """Newest number when the journal was opened; 0 if there is no note."""
-
-    def is_restored(self, database: Path) -> bool:
-        """True if a cleanly closed database was replaced, or written by another program, since."""
-        return self._closed not in (0, database.lstat().st_ctime_ns)
+        self.is_restored = closed_at not in (0, changed_at)
+        """True if the database was closed cleanly, and replaced or written by another program since."""
 
     def note_closed(self, ctime_ns: int) -> None:
         """Note the ctime of the database's file when nobody has it open, which no copy shares; 0 while it is open."""

@@ -27,7 +27,6 @@ from filetools.journal.storage.birth import (
     PositionNote,
     connect,
     create_database,
-    file_id,
     has_database,
     refuse_others,
 )
@@ -116,9 +115,7 @@ class Database:
         has_log: True if it has a write-ahead file; False where the file system offers no shared memory.
         opening: Random number of this opening; distinguishes own records from other processes'.
         reserve: Disk space held back for changes that free space.
-        position: Note of the newest record number, outside the database.
-        is_restored: True if it was put back from a copy since it was closed.
-        file_id: Id of its main file.
+        position: Note of the newest record number, outside the database, made before it was opened.
         identities: The files of the database.
     """
 
@@ -152,11 +149,9 @@ class Database:
                 if not has_database(directory):
                     create_database(directory)
                 self.position = opened.enter_context(closing(PositionNote(directory)))
-                self.is_restored = self.position.is_restored(directory / PARTS[0])
                 refuse_others(directory)
                 self.connection = opened.enter_context(closing(connect(directory / PARTS[0])))
                 self.has_log = _prepare(self.connection, directory, is_durable=self._synchronous == "FULL")
-                self.file_id = file_id(directory / PARTS[0])
                 self.identities = Identities(directory)
             self._opened = opened.pop_all()
 
