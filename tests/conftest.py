@@ -7,9 +7,15 @@ import os
 import shutil
 import signal
 import tempfile
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+if TYPE_CHECKING:
+    from filetools.facade.facade import FileToolsFacade
 
 # `nohup` ignores SIGHUP, a shell ignores SIGINT for jobs in its background, and children inherit both. Tests send these
 # signals to their children, which must get them as in a terminal.
@@ -58,3 +64,26 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         del others[:more]
         left -= size
     items[:] = [item for share in shares for item in share] + others
+
+
+@pytest.fixture
+def root(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    """The test's own folder, with the files that its module names `BEFORE`."""
+    from tests.support.crashing import grow
+
+    grow(tmp_path, getattr(request.module, "BEFORE", {}))
+    return tmp_path
+
+
+@pytest.fixture
+async def files(request: pytest.FixtureRequest, root: Path) -> AsyncIterator[FileToolsFacade]:
+    """The root, opened with the `SETTINGS` and for the `ACTOR` that the test's module names, if any.
+
+    Else nothing happens in the background, and no actor is named.
+    """
+    import filetools
+    from tests.support.crashing import QUIET
+
+    async with filetools.open(root, settings=getattr(request.module, "SETTINGS", QUIET)) as opened:
+        actor = getattr(request.module, "ACTOR", None)
+        yield opened if actor is None else opened.for_actor(actor)

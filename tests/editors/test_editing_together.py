@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
 from functools import partial
-from pathlib import Path
 from random import Random
 
 import pytest
@@ -15,12 +13,12 @@ from filetools.content.editing.text_edits import TextEdit
 from filetools.editors.editor_state import EditorState
 from filetools.facade.facade import FileToolsFacade
 from filetools.models.records import Actor
-from tests.support.crashing import QUIET, grow
 from tests.support.dose import dose
 from tests.support.opened import outcome_of, steps_until
 
 AGENT = Actor(kind="agent", id="alice", session="s1")
 LINES = "".join(f"line {number} \U0001f600\r\n" for number in range(30))
+BEFORE = {"a.txt": LINES.encode()}
 
 
 class Window:
@@ -48,13 +46,6 @@ class Window:
 
     def is_at(self, version: int) -> bool:
         return all(one.version == version for one in self.state.documents.values())
-
-
-@pytest.fixture
-async def files(tmp_path: Path) -> AsyncIterator[FileToolsFacade]:
-    grow(tmp_path, {"a.txt": LINES.encode()})
-    async with filetools.open(tmp_path, settings=QUIET) as opened:
-        yield opened
 
 
 @pytest.mark.parametrize("seed", range(dose(4)))

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import asyncio
 import shutil
-from collections.abc import AsyncIterator
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -30,7 +29,7 @@ from tests.support.opened import outcome_of, until_watched
 
 ALICE = Actor(kind="agent", id="alice", session="s1")
 BOB = Actor(kind="editor", id="bob", session="w1")
-START: dict[str, bytes | None] = {"a.txt": b"a", "d/b.txt": b"b", "d/e/c.txt": b"c", "node_modules/x/y.js": b"y"}
+BEFORE: dict[str, bytes | None] = {"a.txt": b"a", "d/b.txt": b"b", "d/e/c.txt": b"c", "node_modules/x/y.js": b"y"}
 
 
 class Folder:
@@ -214,13 +213,6 @@ class Plan:
         self.expanded = {one for one in self.expanded if "node_modules" not in one.split("/")}
 
 
-@pytest.fixture
-async def files(tmp_path: Path) -> AsyncIterator[FileToolsFacade]:
-    grow(tmp_path, START)
-    async with filetools.open(tmp_path, settings=QUIET) as opened:
-        yield opened
-
-
 NAMES = ["a.txt", "b.txt", "d", "e", "node_modules"]
 
 
@@ -309,7 +301,7 @@ async def test_a_tree_follows_changes_of_another_opening_of_the_root(
 
 
 async def test_a_tree_follows_changes_by_other_programs(tmp_path: Path) -> None:
-    grow(tmp_path, START)
+    grow(tmp_path, BEFORE)
     async with filetools.open(tmp_path) as watching:
         await until_watched(watching, tmp_path)
         tree = TreeState(exclude=watching.settings.exclude)

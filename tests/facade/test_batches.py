@@ -11,16 +11,10 @@ import pytest
 
 from filetools.facade.facade import FileToolsFacade
 from filetools.models.files import BatchResult, DeleteResult, WriteResult
-from tests.support.crashing import grow, leftovers, snapshot
+from tests.support.crashing import leftovers, snapshot
 from tests.support.opened import assert_at_rest, names_of, recorded, refused, told, version
 
 BEFORE: dict[str, bytes | None] = {"a.txt": b"a", "b.txt": b"b", "d": None, "d/e.txt": b"e"}
-
-
-@pytest.fixture
-def root(tmp_path: Path) -> Path:
-    grow(tmp_path, BEFORE)
-    return tmp_path
 
 
 def item(path: Any, content: Any = "x", **options: Any) -> dict[str, Any]:

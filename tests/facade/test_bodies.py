@@ -13,16 +13,12 @@ from filetools.facade.facade import FileToolsFacade
 from tests.support.facade_worker import RELAXED
 from tests.support.opened import refused
 
+BEFORE = {"a.txt": b"one\r\ntwo\r\n"}
+SETTINGS = {**RELAXED, "max_write_bytes": 3_000_000}
+
 
 def version_of(content: bytes) -> str:
     return f"sha256:{hashlib.sha256(content).hexdigest()}"
-
-
-@pytest.fixture
-async def files(tmp_path: Path) -> AsyncIterator[FileToolsFacade]:
-    (tmp_path / "a.txt").write_bytes(b"one\r\ntwo\r\n")
-    async with filetools.open(tmp_path, settings={**RELAXED, "max_write_bytes": 3_000_000}) as opened:
-        yield opened
 
 
 async def chunks_of(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,31 +18,20 @@ from filetools.journal.records import Change
 from filetools.models.records import EXTERNAL, Operation
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.tree.observer import WholeLook
-from tests.support.crashing import QUIET, Tree, grow, snapshot
+from tests.support.crashing import QUIET, Tree, snapshot
 from tests.support.inside import parts
 from tests.support.opened import assert_at_rest, refused, version
 
 ALICE = Actor(kind="agent", id="alice", session="s1")
 ANN = Actor(kind="editor", id="ann")
+ACTOR = ANN
 BEFORE: Tree = {"a.txt": b"one\ntwo\nthree\n", "d": None, "d/e.txt": b"deep\n"}
-
-
-@pytest.fixture
-def root(tmp_path: Path) -> Path:
-    grow(tmp_path, BEFORE)
-    return tmp_path
 
 
 def forget_snapshots(files: FileToolsFacade) -> None:
     """Leave of all checkpoints what damage may leave: names with numbers."""
     database: Any = files._parts.journal.checkpoints
     database._database.write(lambda connection: connection.execute("DELETE FROM snapshot_rows"))
-
-
-@pytest.fixture
-async def files(root: Path) -> AsyncIterator[FileToolsFacade]:
-    async with filetools.open(root, settings=QUIET) as opened:
-        yield opened.for_actor(ANN)
 
 
 @pytest.mark.parametrize("name", ["", "  ", "x" * 201])

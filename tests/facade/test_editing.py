@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable
+from collections.abc import Awaitable
 from pathlib import Path
 
 import pytest
@@ -15,12 +15,6 @@ from tests.support.crashing import QUIET, count_calls, die_at, grow, snapshot
 from tests.support.facade_worker import RELAXED
 from tests.support.faulty import Plan
 from tests.support.opened import refused
-
-
-@pytest.fixture
-async def files(tmp_path: Path) -> AsyncIterator[FileToolsFacade]:
-    async with filetools.open(tmp_path, settings=RELAXED) as opened:
-        yield opened
 
 
 async def test_one_wrong_edit_of_several_changes_nothing(files: FileToolsFacade, tmp_path: Path) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
@@ -15,6 +15,7 @@ from tests.support.opened import refused
 
 TEXT = "一行\n二行\n三行\n"
 SJIS = TEXT.encode("shift_jis")
+BEFORE = {"a.txt": SJIS}
 PATCH = "*** Begin Patch\n*** Update File: a.txt\n@@\n 一行\n-二行\n+{new}\n*** End Patch\n"
 CALLS: dict[str, Callable[[FileToolsFacade, str], Awaitable[object]]] = {
     "write": lambda files, new: files.write_file("a.txt", TEXT.replace("二行", new)),
@@ -24,13 +25,6 @@ CALLS: dict[str, Callable[[FileToolsFacade, str], Awaitable[object]]] = {
     "append": lambda files, new: files.append_file("a.txt", f"{new}\n"),
     "patch": lambda files, new: files.apply_patch(PATCH.format(new=new)),
 }
-
-
-@pytest.fixture
-async def files(tmp_path: Path) -> AsyncIterator[FileToolsFacade]:
-    (tmp_path / "a.txt").write_bytes(SJIS)
-    async with filetools.open(tmp_path, settings=QUIET) as opened:
-        yield opened
 
 
 def other(files: FileToolsFacade) -> FileToolsFacade:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -14,16 +13,11 @@ from filetools.errors import StorageFailedError
 from filetools.events.types import ContentEvent, Event
 from filetools.facade.facade import FileToolsFacade
 from tests.support import inside
-from tests.support.crashing import QUIET, grow
+from tests.support.crashing import QUIET
 from tests.support.mirror_worlds import local_store, scripted
 from tests.support.opened import names_of, steps_until, told
 
-
-@pytest.fixture
-async def files(tmp_path: Path) -> AsyncIterator[FileToolsFacade]:
-    grow(tmp_path, {"a.txt": b"old\n", "d/e.txt": b"e"})
-    async with filetools.open(tmp_path, settings=QUIET) as opened:
-        yield opened
+BEFORE = {"a.txt": b"old\n", "d/e.txt": b"e"}
 
 
 async def test_a_refused_call_publishes_nothing(files: FileToolsFacade) -> None:

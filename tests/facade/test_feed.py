@@ -12,18 +12,12 @@ import filetools
 from filetools.facade.facade import FileToolsFacade
 from filetools.facade.reading.feed import FeedPage
 from filetools.models.records import ChangeRecord
-from tests.support.crashing import QUIET, grow
+from tests.support.crashing import QUIET
 from tests.support.opened import refused, steps_until, told, version
 from tests.support.people import ALICE
 
-
-@pytest.fixture
-async def files(tmp_path: Path) -> AsyncIterator[FileToolsFacade]:
-    grow(tmp_path, {"a.txt": b"a"})
-    async with filetools.open(tmp_path, settings=QUIET) as opened:
-        yield opened.for_actor(ALICE)
-
-
+ACTOR = ALICE
+BEFORE = {"a.txt": b"a"}
 MALFORMED = [
     "",
     "5",

@@ -10,13 +10,11 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 import filetools
 from filetools.facade.facade import FileToolsFacade
 from filetools.models.files import DeleteResult, DirectoryResult
 from filetools.models.records import ChangeRecord
-from tests.support.crashing import QUIET, grow, snapshot
+from tests.support.crashing import QUIET, snapshot
 from tests.support.opened import (
     Once,
     ScriptedOpening,
@@ -32,12 +30,6 @@ from tests.support.opened import (
 )
 
 BEFORE: dict[str, bytes | None] = {"a.txt": b"a", "d": None, "d/e.txt": b"e", "d/f": None, "d/f/g": b"g", "n": None}
-
-
-@pytest.fixture
-def root(tmp_path: Path) -> Path:
-    grow(tmp_path, BEFORE)
-    return tmp_path
 
 
 UNMAKEABLE: dict[str, list[Any]] = {

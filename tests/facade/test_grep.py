@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any, Literal
 
@@ -20,12 +19,8 @@ from tests.support.opened import refused
 from tests.support.people import ALICE, EDITOR
 from tests.support.unprivileged import as_nobody
 
-
-@pytest.fixture
-async def files(tmp_path: Path) -> AsyncIterator[FileToolsFacade]:
-    grow(tmp_path, {"a.txt": b"first\nsaved\n", "b.txt": b"saved\n"})
-    async with filetools.open(tmp_path, settings=QUIET) as opened:
-        yield opened.for_actor(ALICE)
+ACTOR = ALICE
+BEFORE = {"a.txt": b"first\nsaved\n", "b.txt": b"saved\n"}
 
 
 def facts(result: GrepResult) -> list[tuple[str, int, str, str]]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -17,6 +16,7 @@ from tests.support.crashing import QUIET, grow
 from tests.support.opened import refused, version
 from tests.support.people import ALICE
 
+ACTOR = ALICE
 SECONDS = 1_700_000_000
 MODIFIED = datetime.fromtimestamp(SECONDS, UTC)
 
@@ -31,12 +31,6 @@ def root(tmp_path: Path) -> Path:
         os.utime(tmp_path / name, (SECONDS, SECONDS))
     os.utime(tmp_path / "link", (SECONDS, SECONDS), follow_symlinks=False)
     return tmp_path
-
-
-@pytest.fixture
-async def files(root: Path) -> AsyncIterator[FileToolsFacade]:
-    async with filetools.open(root, settings=QUIET) as opened:
-        yield opened.for_actor(ALICE)
 
 
 @pytest.mark.parametrize(

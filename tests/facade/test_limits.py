@@ -6,7 +6,7 @@ import base64
 import os
 import socket
 import stat
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Literal
 
@@ -19,12 +19,6 @@ from tests.support.opened import assert_at_rest, recorded, refused
 from tests.support.watching import remove_deep_tree
 
 Call = Callable[[FileToolsFacade], Awaitable[object]]
-
-
-@pytest.fixture
-async def files(tmp_path: Path) -> AsyncIterator[FileToolsFacade]:
-    async with filetools.open(tmp_path, settings=QUIET) as opened:
-        yield opened
 
 
 async def test_nothing_over_the_limit_is_written(tmp_path: Path) -> None:

@@ -12,18 +12,12 @@ import pytest
 import filetools
 from filetools.facade.facade import FileToolsFacade
 from filetools.models.files import MoveResult
-from tests.support.crashing import QUIET, grow, leftovers, snapshot
+from tests.support.crashing import QUIET, leftovers, snapshot
 from tests.support.faulty import EXIT_CODE
 from tests.support.forked import forked
 from tests.support.opened import assert_at_rest, names_of, recorded, refused, told, version
 
 BEFORE: dict[str, bytes | None] = {"a.txt": b"a", "b.txt": b"b", "d": None, "d/e.txt": b"e", "d/f": None, "d/f/g": b"g"}
-
-
-@pytest.fixture
-def root(tmp_path: Path) -> Path:
-    grow(tmp_path, BEFORE)
-    return tmp_path
 
 
 REFUSED: dict[str, list[tuple[Any, Any]]] = {

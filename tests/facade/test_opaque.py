@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
@@ -32,12 +32,6 @@ def root(tmp_path: Path) -> Path:
     os.symlink("real", tmp_path / "d" / "link")
     os.symlink("sub", tmp_path / "d" / "way")
     return tmp_path
-
-
-@pytest.fixture
-async def files(root: Path) -> AsyncIterator[FileToolsFacade]:
-    async with filetools.open(root, settings=SETTINGS) as opened:
-        yield opened
 
 
 @pytest.fixture

@@ -17,19 +17,13 @@ from filetools.history.undo_steps import with_blocked
 from filetools.models.history import UndoResult
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.permissions.policy import Rule
-from tests.support.crashing import Tree, grow, snapshot
+from tests.support.crashing import Tree, snapshot
 from tests.support.inside import damage_version, lose_version, parts
 from tests.support.opened import refused, version
 
 ALICE = Actor(kind="agent", id="alice", session="s1")
 BOB = Actor(kind="agent", id="bob", session="s2")
 BEFORE: Tree = {"d": None, "d/x": b"x\n", "d/y": b"y\n", "q": b"q\n"}
-
-
-@pytest.fixture
-def root(tmp_path: Path) -> Path:
-    grow(tmp_path, BEFORE)
-    return tmp_path
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ import pytest
 from filetools.errors import EditNotFoundError, FileToolsError, PathNotFoundError
 from filetools.facade.facade import FileToolsFacade
 
+BEFORE = {"a.txt": b"one\n", "b.txt": "two\n“three”\n".encode(), "a.md": b"there\n"}
 WRONG = """*** Begin Patch
 *** Update File: a.txt
 @@
@@ -29,14 +30,6 @@ WRONG = """*** Begin Patch
 +new
 *** End Patch
 """
-
-
-@pytest.fixture
-def root(tmp_path: Path) -> Path:
-    (tmp_path / "a.txt").write_text("one\n")
-    (tmp_path / "b.txt").write_text("two\n“three”\n")
-    (tmp_path / "a.md").write_text("there\n")
-    return tmp_path
 
 
 @pytest.mark.parametrize("dry_run", [False, True])

@@ -6,12 +6,11 @@ import shutil
 import time
 from pathlib import Path
 
-import pytest
 from msgspec.structs import replace
 
 from filetools import Actor, Edit
 from filetools.facade.facade import FileToolsFacade
-from tests.support.crashing import Tree, grow
+from tests.support.crashing import Tree
 from tests.support.inside import lose_version
 from tests.support.opened import refused
 
@@ -24,12 +23,6 @@ BEFORE: Tree = {
     "d/e.txt": b"deep\n",
     "b.bin": b"\x89PNG\r\n\x1a\n\x00\x01\xff",
 }
-
-
-@pytest.fixture
-def root(tmp_path: Path) -> Path:
-    grow(tmp_path, BEFORE)
-    return tmp_path
 
 
 async def lines_of(files: FileToolsFacade, path: str) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import subprocess
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,23 +18,10 @@ from filetools.facade.facade import FileToolsFacade
 from tests.support.opened import outcome_of, refused
 from tests.support.storms.pictures import Picture, on_disk
 
-ALONE: dict[str, Any] = {
+SETTINGS: dict[str, Any] = {
     "watch": False, "durability": "relaxed", "sync_after_seconds": 3600.0, "auto_checkpoint": "session",
 }  # fmt: skip
-
-
-@pytest.fixture
-def root(tmp_path: Path) -> Path:
-    (tmp_path / "docs").mkdir()
-    (tmp_path / "a.txt").write_text("one\n")
-    (tmp_path / "docs/b.txt").write_text("two\n")
-    return tmp_path
-
-
-@pytest.fixture
-async def files(root: Path) -> AsyncIterator[FileToolsFacade]:
-    async with filetools.open(root, settings=ALONE) as opened:
-        yield opened
+BEFORE = {"docs/b.txt": b"two\n", "a.txt": b"one\n"}
 
 
 def agent(files: FileToolsFacade, session: str | None) -> FileToolsFacade:
@@ -49,7 +36,7 @@ async def names(files: FileToolsFacade) -> list[str]:
 async def test_without_the_setting_or_without_a_session_nothing_is_made(
     root: Path, setting: str, session: str | None
 ) -> None:
-    async with filetools.open(root, settings={**ALONE, "auto_checkpoint": setting}) as files:
+    async with filetools.open(root, settings={**SETTINGS, "auto_checkpoint": setting}) as files:
         await agent(files, session).write_file("a.txt", "new\n")
         assert await names(files) == []
 
@@ -89,7 +76,7 @@ async def test_the_state_before_the_first_change_is_there_whoever_made_it(
 
 async def test_each_session_has_one_also_over_openings_and_at_once(root: Path) -> None:
     for _ in range(2):
-        async with filetools.open(root, settings=ALONE) as files:
+        async with filetools.open(root, settings=SETTINGS) as files:
             writes = [agent(files, f"s{number % 2}").write_file(f"{number}.txt", "x") for number in range(6)]
             await asyncio.gather(*writes)
             assert sorted(await names(files)) == ["auto: s0", "auto: s1"]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import shutil
 import subprocess
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +21,7 @@ from tests.support.opened import refused
 from tests.support.storms.pictures import on_disk
 from tests.support.unprivileged import as_nobody
 
-ALONE: dict[str, Any] = {"watch": False, "durability": "relaxed", "sync_after_seconds": 3600.0}
+SETTINGS: dict[str, Any] = {"watch": False, "durability": "relaxed", "sync_after_seconds": 3600.0}
 ALICE = Actor(kind="agent", id="alice", session="s1")
 BOB = Actor(kind="agent", id="bob", session="s2")
 
@@ -40,12 +39,6 @@ def root(tmp_path: Path) -> Path:
     )
     run(root, "printf 'a\\0b' > data.bin; echo run > run.sh")
     return root
-
-
-@pytest.fixture
-async def files(root: Path) -> AsyncIterator[FileToolsFacade]:
-    async with filetools.open(root, settings=ALONE) as opened:
-        yield opened
 
 
 def told(result: TreeDiffResult) -> list[tuple[str, str, list[str]]]:
@@ -216,7 +209,7 @@ async def test_where_there_is_no_diff_it_says_why(root: Path, monkeypatch: pytes
     large = LARGEST_DIFFED_BYTES + 1
     (root / "large").write_bytes(b"x" * large)
     (root / "unkept").write_bytes(b"y\n" * 1000)
-    async with filetools.open(root, settings={**ALONE, "snapshot_max_file_bytes": 1000}) as files:
+    async with filetools.open(root, settings={**SETTINGS, "snapshot_max_file_bytes": 1000}) as files:
         await files.checkpoint("x")
         (root / "large").write_bytes(b"z" * large)
         run(root, "echo y > unkept; printf 'c\\0' > data.bin; mkdir made; echo x >> run.sh; echo z >> docs/note.md")
@@ -258,7 +251,7 @@ def test_what_cannot_be_read_is_named_and_not_told_as_deleted(tmp_path: Path) ->
         root = tmp_path / "own"
         (root / "src").mkdir(parents=True)
         (root / "src/app.py").write_text("one\n")
-        async with filetools.open(root, settings=ALONE) as files:
+        async with filetools.open(root, settings=SETTINGS) as files:
             await files.checkpoint("x")
             (root / "src").chmod(0)
             result = await files.diff_tree("x")
@@ -270,7 +263,7 @@ def test_what_cannot_be_read_is_named_and_not_told_as_deleted(tmp_path: Path) ->
 
 
 async def test_a_checkpoint_that_another_process_deletes_meanwhile_is_whole_or_unknown(root: Path) -> None:
-    async with filetools.open(root, settings=ALONE) as files, filetools.open(root, settings=ALONE) as other:
+    async with filetools.open(root, settings=SETTINGS) as files, filetools.open(root, settings=SETTINGS) as other:
         for _ in range(5):
             await files.checkpoint("x")
             run(root, "echo more >> run.sh")

@@ -16,7 +16,7 @@ from filetools import Actor, Edit
 from filetools.errors import AccessDeniedError, DiskFullError
 from filetools.facade.facade import FileToolsFacade
 from filetools.paths.workspace_path import WorkspacePath
-from tests.support.crashing import QUIET, Tree, grow, snapshot
+from tests.support.crashing import QUIET, Tree, snapshot
 from tests.support.inside import lose_version, parts
 from tests.support.opened import assert_at_rest, recorded, refused, told, version
 
@@ -29,12 +29,6 @@ BEFORE: Tree = {
     "d/e.txt": b"deep\n",
     "d/f.bin": b"\x89PNG\x00\x01\xff",
 }
-
-
-@pytest.fixture
-def root(tmp_path: Path) -> Path:
-    grow(tmp_path, BEFORE)
-    return tmp_path
 
 
 @pytest.fixture

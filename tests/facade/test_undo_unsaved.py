@@ -2,29 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 
-import filetools
 from filetools import Actor, Edit
 from filetools.facade.facade import FileToolsFacade
 from filetools.models.buffers import BufferResult
-from tests.support.crashing import QUIET
 from tests.support.opened import refused
 
 ALICE = Actor(kind="agent", id="alice", session="s1")
 ANN = Actor(kind="editor", id="ann", session="w1")
 LINES = "one\ntwo\nthree\nfour\nfive\n"
+BEFORE = {"a.txt": LINES.encode()}
 TYPED = "one\ntyped two\nthree\nfour\nfive\n"
-
-
-@pytest.fixture
-async def files(tmp_path: Path) -> AsyncIterator[FileToolsFacade]:
-    (tmp_path / "a.txt").write_text(LINES)
-    async with filetools.open(tmp_path, settings=QUIET) as opened:
-        yield opened
 
 
 @pytest.fixture

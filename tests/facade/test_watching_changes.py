@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +18,7 @@ from tests.support.crashing import QUIET
 from tests.support.opened import refused
 from tests.support.people import ALICE
 
-
-@pytest.fixture
-async def files(tmp_path: Path) -> AsyncIterator[FileToolsFacade]:
-    async with filetools.open(tmp_path, settings=QUIET) as opened:
-        yield opened.for_actor(ALICE)
+ACTOR = ALICE
 
 
 def facts(result: WatchResult) -> list[tuple[str, str, str]]:

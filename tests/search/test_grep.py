@@ -8,7 +8,7 @@ import os
 import re
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -26,9 +26,9 @@ from filetools.search.contents.pattern import plain_lines, read_pattern
 from filetools.search.contents.reading import FileReader
 from filetools.search.contents.unsaved import Unsaved
 from tests.support.crashing import grow
-from tests.support.direct_store import DirectStore, open_store
+from tests.support.direct_store import DirectStore
 
-TREE: dict[str, bytes | None] = {
+BEFORE: dict[str, bytes | None] = {
     "src/App.py": b"import os\r\n\r\ndef handler(a):\r\n    return a\r\n",
     "src/lib/util.py": b"def helper():\n    return 'gr\xc3\xb6\xc3\x9fe'\n",
     "src/old_mac.txt": b"def one\rdef two\r",
@@ -51,15 +51,6 @@ GREAT = [
     ("unmarked.txt", 1, "größe def and more"),
     ("wide.txt", 1, "größe def"),
 ]
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[DirectStore]:
-    grow(tmp_path, TREE)
-    store = open_store(tmp_path)
-    yield store
-    store.close()
-    store.workspace.close()
 
 
 def grep(store: DirectStore, pattern: str, path: str = "", **options: Any) -> GrepResult:
@@ -226,7 +217,7 @@ def test_a_file_that_cannot_be_read_is_named(store: DirectStore, monkeypatch: py
 @pytest.mark.parametrize("become", [lambda _: None, Path.mkdir, os.mkfifo, lambda path: path.symlink_to("/etc/passwd")])
 def test_only_regular_files_are_read_through_an_open_folder(store: DirectStore, become: Callable[[Path], None]) -> None:
     reader = FileReader(store, 1000)
-    assert reader.read("src/App.py") == TREE["src/App.py"]
+    assert reader.read("src/App.py") == BEFORE["src/App.py"]
     path = store.workspace.root / "src/App.py"
     path.unlink()
     become(path)

@@ -41,14 +41,6 @@ def grow(root: Path, tree: Tree) -> None:
             (root / name).write_text(value)
 
 
-@pytest.fixture
-def direct(tmp_path: Path) -> Iterator[DirectStore]:
-    store = open_store(tmp_path)
-    yield store
-    store.close()
-    store.workspace.close()
-
-
 @pytest.fixture(params=["direct", "scanned"])
 def store(request: pytest.FixtureRequest, direct: DirectStore) -> Listable:
     """The quick way through descriptors, and the way of any other store."""

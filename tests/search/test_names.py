@@ -1,27 +1,17 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 
 from filetools.errors import InvalidArgumentError
 from filetools.paths.workspace_path import ROOT, WorkspacePath
 from filetools.search.listing import search_files
 from filetools.search.options import ListOptions
-from tests.support.direct_store import DirectStore, open_store
+from tests.support.direct_store import DirectStore
 
-
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[DirectStore]:
-    store = open_store(tmp_path)
-    for file in ("src/App.py", "src/lib/app.js", "tests/test_app.py", ".hidden/app.py", "build/app.o", "README.md"):
-        (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / file).touch()
-    (tmp_path / ".gitignore").write_text("build/\n")
-    yield store
-    store.close()
-    store.workspace.close()
+BEFORE = {
+    "src/App.py": b"", "src/lib/app.js": b"", "tests/test_app.py": b"", ".hidden/app.py": b"", "build/app.o": b"",
+    "README.md": b"", ".gitignore": b"build/\n",
+}  # fmt: skip
 
 
 def found(store: DirectStore, pattern: str, options: ListOptions | None = None, path: str = "") -> list[str]:

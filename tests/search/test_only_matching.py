@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,23 +10,13 @@ from filetools.models.searching import GrepResult
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.search.contents.grep import grep_page
 from filetools.search.contents.options import GrepOptions
-from tests.support.crashing import grow
-from tests.support.direct_store import DirectStore, open_store
+from tests.support.direct_store import DirectStore
 
-TREE: dict[str, bytes | None] = {
+BEFORE: dict[str, bytes | None] = {
     "a.txt": b"x1 x22\nnone\nx3\n",
     "b.txt": b"begin\nmid x4\nend x5\n",
     "long.txt": b"x" + b"9" * 2000 + b"\n",
 }
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[DirectStore]:
-    grow(tmp_path, TREE)
-    store = open_store(tmp_path)
-    yield store
-    store.close()
-    store.workspace.close()
 
 
 def grep(store: DirectStore, pattern: str, cursor: str | None = None, **options: Any) -> GrepResult:

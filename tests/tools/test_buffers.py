@@ -6,6 +6,10 @@ import pytest
 
 from filetools.facade.facade import FileToolsFacade
 from filetools.tools.registry import ToolRegistry
+from tests.support.people import ALICE
+
+ACTOR = ALICE
+BEFORE = {"a.txt": b"one\ntwo\n", "docs/b.txt": b"b"}
 
 
 @pytest.mark.parametrize(

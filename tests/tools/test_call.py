@@ -25,9 +25,11 @@ from filetools.tools import registry as call
 from filetools.tools.arguments import NoParameters
 from filetools.tools.registry import ToolRegistry
 from filetools.tools.tool import AbortSignal, ToolContext
-from tests.support.people import BOB
+from tests.support.people import ALICE, BOB
 from tests.support.probe_tools import Handler, probe
 
+ACTOR = ALICE
+BEFORE = {"a.txt": b"one\ntwo\n", "docs/b.txt": b"b"}
 SHORT_SECONDS = 0.05
 
 

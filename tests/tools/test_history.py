@@ -2,28 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-import filetools
 from filetools import Actor
 from filetools.facade.facade import FileToolsFacade
 from filetools.tools.registry import ToolRegistry
-from tests.support.crashing import QUIET
 
+BEFORE = {"a.txt": b"one\ntwo\nthree\n"}
 ALICE = Actor(kind="agent", id="alice", session="s1")
 BOB = Actor(kind="agent", id="bob", session="s2")
 ANN = Actor(kind="editor", id="ann", session="s1")
-
-
-@pytest.fixture
-async def files(tmp_path: Path) -> AsyncIterator[FileToolsFacade]:
-    (tmp_path / "a.txt").write_text("one\ntwo\nthree\n")
-    async with filetools.open(tmp_path, settings=QUIET) as opened:
-        yield opened
 
 
 async def call(files: FileToolsFacade, actor: Actor, name: str, known_as: str | None = None, **given: Any) -> Any:

@@ -19,6 +19,8 @@ from filetools.tools.registry import FILE_TOOLS, ToolRegistry
 from filetools.tools.tool import AnyTool, Tool, ToolContext
 from tests.support.people import ALICE
 
+ACTOR = ALICE
+BEFORE = {"a.txt": b"one\ntwo\n", "docs/b.txt": b"b"}
 OLD, NEW = "one\ntwo\n", "three\n"
 VERSION = version_of(OLD.encode())
 

@@ -9,6 +9,9 @@ from filetools.facade.facade import FileToolsFacade
 from filetools.tools.roots import Root, Roots
 from tests.support.people import ALICE, BOB
 
+ACTOR = ALICE
+BEFORE = {"a.txt": b"one\ntwo\n", "docs/b.txt": b"b"}
+
 
 @pytest.fixture
 async def roots(files: FileToolsFacade) -> Roots:

@@ -3,27 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
-
-import pytest
 
 import filetools
 from filetools.facade.facade import FileToolsFacade
 from filetools.models.records import Actor
 from filetools.tools.answers.shown import MOST_CHARACTERS
 from filetools.tools.registry import ToolRegistry
-from tests.support.crashing import QUIET, grow
 
+BEFORE = {"a.txt": b"one\n", "old.txt": b"old\n"}
 BOB = Actor(kind="agent", id="bob", session="s2")
-
-
-@pytest.fixture
-async def files(tmp_path: Path) -> AsyncIterator[FileToolsFacade]:
-    grow(tmp_path, {"a.txt": b"one\n", "old.txt": b"old\n"})
-    async with filetools.open(tmp_path, settings=QUIET) as opened:
-        yield opened
 
 
 async def call(files: FileToolsFacade, name: str, **arguments: Any) -> Any:

@@ -41,7 +41,8 @@ class FixedToolsServer(Server[Any]):
     def get_capabilities(self, *args: Any, **options: Any) -> wire.ServerCapabilities:
         """Return the capabilities; the SDK announces changes of every list if it serves `subscriptions/listen`."""
         found = super().get_capabilities(*args, **options)
-        return found.model_copy(update={"tools": wire.ToolsCapability(list_changed=False)})
+        found.tools = wire.ToolsCapability(list_changed=False)
+        return found
 
 
 class McpServer(AsyncResource):

@@ -30,7 +30,7 @@ from tests.support.opened import (
 )
 from tests.support.people import Person
 
-TREE: Tree = {
+BEFORE: Tree = {
     "a.txt": b"one\ntwo\nthree\nfour\nfive\n",
     "b.txt": b"b\n",
     "d": None,
@@ -43,14 +43,8 @@ MOVES = {"move": ("a.txt", "c.txt"), "move away": ("b.txt", "a.txt"), "move fold
 ALICE = filetools.Actor(kind="agent", id="alice")
 
 
-@pytest.fixture
-def root(tmp_path: Path) -> Path:
-    grow(tmp_path, TREE)
-    return tmp_path
-
-
 def after(changes: Tree, *gone: str) -> Tree:
-    return {path: content for path, content in {**TREE, **changes}.items() if path not in gone}
+    return {path: content for path, content in {**BEFORE, **changes}.items() if path not in gone}
 
 
 class StopError(Exception):
@@ -73,7 +67,7 @@ async def test_an_exception_in_the_block_leaves_everything_as_it_was(files: File
 
     with pytest.raises(StopError):
         await transacted(tx, work)
-    assert (snapshot(root), events, await recorded(files)) == (TREE, [], [])
+    assert (snapshot(root), events, await recorded(files)) == (BEFORE, [], [])
     with pytest.raises(filetools.FileToolsError, match="only if it was done"):
         _ = tx.result
 
@@ -103,7 +97,7 @@ async def test_one_cancelled_while_it_waits_for_a_lock_changes_nothing(files: Fi
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-    assert snapshot(root) == TREE
+    assert snapshot(root) == BEFORE
     assert not await files.is_locked("a.txt")
     await files.write_file("a.txt", "later")
 
@@ -114,7 +108,7 @@ async def test_one_that_outlives_its_workspace_is_refused(root: Path) -> None:
         await tx.write_file("a.txt", "new")
     await refused("WORKSPACE_GONE", tx.write_file("a.txt", "newer"))
     await refused("WORKSPACE_GONE", tx.__aexit__(None, None, None))
-    assert snapshot(root) == TREE
+    assert snapshot(root) == BEFORE
 
 
 async def test_nothing_can_be_done_with_a_transaction_before_its_block_and_after_it(files: FileToolsFacade) -> None:
@@ -298,7 +292,7 @@ async def test_nothing_is_changed_locked_or_told_before_the_end(files: FileTools
             await tx.list_files(recursive=True),
         ]
         assert all(getattr(result, "number", None) is None for result in results)
-        assert (snapshot(root), events, await recorded(files)) == (TREE, [], [])
+        assert (snapshot(root), events, await recorded(files)) == (BEFORE, [], [])
         assert not await files.is_locked("a.txt")
         assert await files.exists("b.txt")
     assert snapshot(root) == {
@@ -369,7 +363,7 @@ async def test_what_cancels_out_leaves_no_trace(files: FileToolsFacade, root: Pa
         await tx.move_file("d", "t")
         await tx.move_file("t", "d")
     assert (tx.result.changes, tx.result.number, events, await recorded(files)) == ([], None, [], [])
-    assert snapshot(root) == TREE
+    assert snapshot(root) == BEFORE
 
 
 async def test_a_file_written_and_moved_is_a_new_one_and_a_deletion(files: FileToolsFacade, root: Path) -> None:
@@ -522,5 +516,5 @@ async def test_a_failure_in_the_middle_sets_all_back(root: Path) -> None:
 
         error = await refused("DISK_FULL", transacted(files.transaction(), work))
         assert error.path == "c.txt"
-        assert (snapshot(root), events, await recorded(files)) == (TREE, [], [])
+        assert (snapshot(root), events, await recorded(files)) == (BEFORE, [], [])
         await assert_at_rest(files, root)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -16,21 +15,13 @@ from openai.types.responses import (
 )
 from pydantic import TypeAdapter
 
-import filetools
 from filetools.facade.facade import FileToolsFacade
 from filetools.tools.dialects import APPLY_PATCH
 from filetools.tools.exports import answer
-from tests.support.crashing import QUIET
 from tests.support.dialects import Session
 
 OLD = "def f():\n    return 1\n\n\ndef g():\n    return 1\n"
-
-
-@pytest.fixture
-async def files(tmp_path: Path) -> AsyncIterator[FileToolsFacade]:
-    (tmp_path / "app.py").write_text(OLD)
-    async with filetools.open(tmp_path, settings=QUIET) as opened:
-        yield opened
+BEFORE = {"app.py": OLD.encode()}
 
 
 @pytest.fixture

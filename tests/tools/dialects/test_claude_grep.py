@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -11,23 +10,15 @@ import pytest
 import filetools
 from filetools.facade.facade import FileToolsFacade
 from filetools.tools.dialects import CLAUDE_CODE
-from tests.support.crashing import QUIET, grow
 from tests.support.dialects import Session
 
-TREE: dict[str, bytes | None] = {
+BEFORE: dict[str, bytes | None] = {
     "src/app.py": b"import os\ndef one():\n    pass\n\n\n\ndef two():\n    return def_2, def_3\n",
     "src/app.test.ts": b"const def = 1\r\n",
     "src/app.ts": b"const DEF = 2\n",
     "docs/guide.md": b"no such word\n",
     ".github/ci.yml": b"def: 1\n",
 }  # fmt: skip
-
-
-@pytest.fixture
-async def files(tmp_path: Path) -> AsyncIterator[FileToolsFacade]:
-    grow(tmp_path, TREE)
-    async with filetools.open(tmp_path, settings=QUIET) as opened:
-        yield opened
 
 
 @pytest.fixture

@@ -311,3 +311,21 @@ async def test_a_number_of_lines_must_be_whole_and_finite(speaker: Speaker) -> N
     for count in (-1, 1.5, float("inf"), float("nan")):
         assert await speaker.code("read_text_file", path="{0}/a.txt", head=count) == "INVALID_ARGUMENT"
     assert await speaker.text("read_text_file", path="{0}/a.txt", head=1.0) == "one"
+
+
+async def test_a_composed_name_finds_what_is_decomposed_on_the_disk(places: tuple[Path, Path]) -> None:
+    first, _ = places
+    composed, decomposed = "für/ä.txt", "fu\u0308r/a\u0308.txt"
+    grow(first, {decomposed: b"found\n"})
+    async with filetools.open(first, settings=SETTINGS) as files:
+        speaker = Speaker(MCP_FILESYSTEM.registry(files), (first,))
+        assert await speaker.text("read_text_file", path=f"{{0}}/{composed}") == "found\n"
+        await speaker.text("write_file", path=f"{{0}}/{composed}", content="changed\n")
+        await speaker.text("write_file", path="{0}/für/ö.txt", content="new\n")
+        assert sorted(each.name for each in first.rglob("*.txt") if "u\u0308r" in each.parent.name) == [
+            "a\u0308.txt", "ö.txt",
+        ]  # fmt: skip
+        assert (first / decomposed).read_text() == "changed\n"
+        for name in ("a\u0323\u0302.txt", "\u00e2\u0323.txt"):
+            (first / name).touch()
+        assert await speaker.code("read_text_file", path="{0}/\u1ead.txt") == "INVALID_ARGUMENT"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -14,22 +13,13 @@ import filetools
 from filetools.facade.facade import FileToolsFacade
 from filetools.tools.dialects import TEXT_EDITOR, text_editor
 from filetools.tools.exports import answer
-from tests.support.crashing import QUIET
 from tests.support.dialects import Session
 
 TOOL = "str_replace_based_edit_tool"
 POEM = "roses\nviolets\nroses\nsugar\n"
-
-
-@pytest.fixture
-async def files(tmp_path: Path) -> AsyncIterator[FileToolsFacade]:
-    (tmp_path / "poem.txt").write_text(POEM)
-    (tmp_path / "src" / "deep" / "deeper").mkdir(parents=True)
-    (tmp_path / "src" / "deep" / "deeper" / "hidden.py").touch()
-    (tmp_path / "src" / ".cache").touch()
-    (tmp_path / "logo.png").write_bytes(b"\x89PNG\r\n\x1a\n\0")
-    async with filetools.open(tmp_path, settings=QUIET) as opened:
-        yield opened
+BEFORE = {
+    "poem.txt": POEM.encode(), "src/deep/deeper/hidden.py": b"", "src/.cache": b"", "logo.png": b"\x89PNG\r\n\x1a\n\0",
+}  # fmt: skip
 
 
 @pytest.fixture

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import base64
 import re
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+import unicodedata
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path, PurePath
 from typing import Annotated, Any, Final, TypeAlias
 from urllib.parse import quote
 
+from msgspec.structs import replace
 from pydantic import Field
 
 from filetools.content.editing.edits import Edit
@@ -30,7 +34,7 @@ from filetools.tools.answers.shown import news_lines, shown_failure
 from filetools.tools.answers.summaries import hunk_place
 from filetools.tools.arguments import P, Parameters
 from filetools.tools.handlers.changing import PathAndContent
-from filetools.tools.handlers.reading import OnePath
+from filetools.tools.handlers.reading import OnePath, pages
 from filetools.tools.roots import Root, ServedPath
 from filetools.tools.tool import ToolContext
 
@@ -43,8 +47,10 @@ async def place_of(context: ToolContext, raw_path: str) -> ServedPath:
     Raises:
         AbsolutePathError: It lies in none of the roots.
         SymlinkEscapeError: A link leads out of the served part of a workspace.
+        InvalidArgumentError: Several names on disk differ from one of the path only in their Unicode form.
     """
     place = context.roots.locate(_without_tilde(raw_path))
+    place = replace(place, path=await _as_on_disk(place))
     if place.root.base and place.files.settings.follow_symlinks:
         await real_path(place.root, place.path)
     return place
@@ -60,6 +66,37 @@ async def real_path(root: Root, path: str) -> str:
     if not root.holds(real):
         raise SymlinkEscapeError(path, path)
     return real
+
+
+async def _as_on_disk(place: ServedPath) -> str:
+    """Return a path with the Unicode normalisation used on disk: clients compose names that macOS has decomposed.
+
+    Raises:
+        InvalidArgumentError: Several names on disk differ only in their normalisation.
+    """
+    if place.path.isascii() or await place.files.exists(place.path):
+        return place.path
+    found: list[str] = []
+    for wanted in place.path.split("/"):
+        alike = {name async for name in _names(place, "/".join(found)) if _composed(name) == _composed(wanted)}
+        if len(alike) > 1 and wanted not in alike:
+            raise InvalidArgumentError(
+                f"Several names there differ from {wanted!r} only in their Unicode form; rename one"
+            )
+        found.append(alike.pop() if len(alike) == 1 else wanted)
+    return "/".join(found)
+
+
+async def _names(place: ServedPath, folder: str) -> AsyncIterator[str]:
+    """Yield the names in a folder; nothing if it is not a folder."""
+    with suppress(FileToolsError):  # missing, a file, or inaccessible: the call itself reports which
+        async for page in pages(partial(place.files.list_files, folder, all=True, details=False)):
+            for entry in page.entries:
+                yield entry.name
+
+
+def _composed(name: str) -> str:
+    return unicodedata.normalize("NFC", name)
 
 
 def naming_its_path(handler: Handler[P]) -> Handler[P]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from contextlib import AsyncExitStack, suppress
 from functools import partial
 from pathlib import Path
@@ -17,30 +17,16 @@ from filetools.facade.facade import FileToolsFacade
 from filetools.models.records import Actor
 from filetools.servers.http.live.frames import Outbox
 from filetools.servers.http.live.hub import Hub
-from filetools.tools.call_log import CallLog
 from tests.servers.http.live.test_session import ANN, BEN, SETTINGS
 from tests.support.live_clients import PATIENCE_SECONDS, Editor, LiveClient, MemoryWire, connected
 from tests.support.opened import lapse_leases
 
 TEXT = "one\ntwo\n"
+BEFORE = {"list.txt": TEXT.encode()}
 CAT = Actor(kind="editor", id="cat", session="window-3")
 FILLER = "\N{GRINNING FACE}"
 FIRST_SIGNS = {"ann": 0x4E00, "ben": 0x5E00, "cat": 0x6E00}
 SEEDS = 5
-
-
-@pytest.fixture
-async def files(tmp_path: Path) -> AsyncIterator[FileToolsFacade]:
-    (tmp_path / "list.txt").write_text(TEXT)
-    async with filetools.open(tmp_path, settings=SETTINGS) as opened:
-        yield opened
-
-
-@pytest.fixture
-async def hub(files: FileToolsFacade) -> AsyncIterator[Hub]:
-    made = Hub(files, CallLog())
-    yield made
-    made.close()
 
 
 def insertion(place: int, text: str) -> list[dict[str, int | str]]:
@@ -148,13 +134,13 @@ async def test_a_change_whose_history_is_gone_is_put_on_the_text_that_comes_and_
 
 
 async def test_a_handle_that_has_lapsed_brings_the_text_of_the_file_and_what_was_unsaved_is_a_version(
-    files: FileToolsFacade, hub: Hub, tmp_path: Path
+    files: FileToolsFacade, hub: Hub, root: Path
 ) -> None:
     async with connected(files, hub, ANN) as ann:
         opened = await ann.do("open", path="list.txt")
         await typed(ann, opened["handle"], 1, "unsaved ")
     lapse_leases(files)
-    async with filetools.open(tmp_path, settings=SETTINGS) as other:
+    async with filetools.open(root, settings=SETTINGS) as other:
         await other.list_files()  # whoever comes next finds what was left
     async with connected(files, hub, ANN) as ann:
         again = await ann.do("open", path="list.txt", handle=opened["handle"], buffer_version=2)

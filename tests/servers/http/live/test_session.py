@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import random
-from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
@@ -29,20 +28,7 @@ BEN = Actor(kind="editor", id="ben", session="window-2")
 BOT = Actor(kind="agent", id="bot", session="s")
 FIRST_SIGN = 0x4E00
 SETTINGS = {"durability": "relaxed", "watch": False}
-
-
-@pytest.fixture
-async def files(tmp_path: Path) -> AsyncIterator[FileToolsFacade]:
-    (tmp_path / "list.txt").write_text("one\ntwo\nthree\n")
-    async with filetools.open(tmp_path, settings=SETTINGS) as opened:
-        yield opened
-
-
-@pytest.fixture
-async def hub(files: FileToolsFacade) -> AsyncIterator[Hub]:
-    made = Hub(files, CallLog())
-    yield made
-    made.close()
+BEFORE = {"list.txt": b"one\ntwo\nthree\n"}
 
 
 NO_FRAMES = [
@@ -237,9 +223,9 @@ class CountedOutbox(Outbox):
 
 
 async def test_one_text_at_a_time_waits_for_a_client_that_opens_many(
-    files: FileToolsFacade, hub: Hub, tmp_path: Path
+    files: FileToolsFacade, hub: Hub, root: Path
 ) -> None:
-    (tmp_path / "long.txt").write_text("a line\n" * 30_000)
+    (root / "long.txt").write_text("a line\n" * 30_000)
     outbox = CountedOutbox()
     async with connected(files, hub, ANN, outbox=outbox) as client:
         wire = client.wire
@@ -284,7 +270,7 @@ async def test_a_change_that_crosses_a_whole_text_brings_nothing_that_would_be_a
 
 
 async def test_documents_wait_for_their_editor_a_while_saved_or_not(
-    files: FileToolsFacade, hub: Hub, tmp_path: Path
+    files: FileToolsFacade, hub: Hub, root: Path
 ) -> None:
     async with connected(files, hub, ANN) as client:
         clean = await client.edit("clean.txt")
@@ -301,7 +287,7 @@ async def test_documents_wait_for_their_editor_a_while_saved_or_not(
         kept = await files.read_file("list.txt", version=closed["kept_version"])
         assert kept.content == "unsaved one\ntwo\nthree\n"
     lapse_leases(files)
-    async with filetools.open(tmp_path, settings=SETTINGS) as other:
+    async with filetools.open(root, settings=SETTINGS) as other:
         assert (await other.status())["documents"] == []
 
 
