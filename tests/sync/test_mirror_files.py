@@ -103,7 +103,7 @@ async def test_small_files_do_not_wait_for_a_large_one_and_holes_stay_holes(
         opened.journal.backlog.add("mirror", [BacklogEntry(key="big", path="big", number=0)])
         await opened.build(primary=scripted(opened.primary, before=write_meanwhile)).start()
         await opened.until_paid()
-    assert order[:2] == ["z", "small4"] and order.count("small4") == 2  # once more, because the disk may have lost it
+    assert (order[:2], order.count("small4")) == (["z", "small4"], 2)  # again, because the disk may have lost it
     assert order.index("small7") < order.index("big")
     assert (tmp_path / "mirror/big").read_bytes() == (tmp_path / "primary/big").read_bytes()
     assert (tmp_path / "mirror/big").stat().st_blocks * 512 < LARGE_BYTES // 8
