@@ -286,6 +286,8 @@ def problem_text(error: Mapping[str, Any], *, skip: int = 0) -> str:
     """Return one of pydantic's errors as a sentence; arguments as for `refusal_of`."""
     name = place_of(error["loc"][skip:])
     match error["type"]:
+        case "json_invalid":  # FastAPI locates it by its position
+            return f"The JSON value: {reason_of(error)}"
         case "missing" if name:
             return f"Missing parameter {name!r}"
         case "union_tag_not_found":
@@ -296,9 +298,9 @@ def problem_text(error: Mapping[str, Any], *, skip: int = 0) -> str:
 
 
 def place_of(location: Sequence[int | str]) -> str:
-    """Return the name of a parameter inside others, such as `edits[0].old`."""
+    """Return the name of a parameter inside others, such as `edits[0].old`; names that the caller made up are shortened."""
     parts = (f"[{part}]" if isinstance(part, int) else f".{part}" for part in location if part != "")
-    return "".join(parts).lstrip(".")
+    return "".join(part[:MAX_SHOWN_CHARACTERS] for part in parts).lstrip(".")
 
 
 def reason_of(error: Mapping[str, Any]) -> str:
