@@ -98,7 +98,7 @@ def environment() -> dict[str, str]:
 
 def git(folder: Path, *arguments: str) -> str:
     """Run git in a folder without anybody's configuration, and return what it says."""
-    command = ("git", "-C", folder, "-c", "init.defaultBranch=main", *arguments)
+    command = ["git", "-C", str(folder), "-c", "init.defaultBranch=main", *arguments]
     return subprocess.run(command, env=environment(), check=True, capture_output=True, text=True).stdout
 
 
