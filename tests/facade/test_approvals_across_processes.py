@@ -148,7 +148,7 @@ async def test_the_first_answer_of_several_processes_counts(tmp_path: Path) -> N
 @pytest.mark.parametrize("end", ["leaves", "is killed"])
 async def test_no_call_waits_for_a_listener_of_another_process_that_has_gone(tmp_path: Path, end: str) -> None:
     async with (
-        filetools.open(tmp_path, permissions="ask", settings={**RELAXED, "approval_wait_seconds": 30.0}) as files,
+        filetools.open(tmp_path, permissions="ask", settings={**RELAXED, "approval_wait_seconds": 600.0}) as files,
         peer(tmp_path, "nothing", task="answers") as page,
     ):
         call = asyncio.ensure_future(files.write_file("a.txt", "x"))
