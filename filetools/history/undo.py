@@ -107,7 +107,7 @@ class Undoing:
         self._entries: dict[int, int] = {}
         """What each record changed, by number."""
         self._homes: dict[int, int] = {}
-        """What each move left behind at its old path, by number."""
+        """What each move left behind at its old path, and the folder of each deletion, by number."""
         self._records = records
         self._unknown = unknown_creations(history, records)
         self._runs: dict[str, _UndoRun] = {}
@@ -123,6 +123,8 @@ class Undoing:
             if record.old_path is not None:
                 self._names.move(record.old_path, record.path)
                 self._homes[record.number] = self._names.at(record.old_path)
+            elif record.operation in (Operation.DELETE, Operation.DELETE_DIRECTORY):
+                self._homes[record.number] = self._names.at(record.path.rpartition("/")[0])
         for record in self._records:
             self._invert(record)
         for run in list(self._runs.values()):
@@ -141,6 +143,9 @@ class Undoing:
         is_in_trash = operation is Operation.DELETE and record.before_unknown
         if is_in_trash or operation is Operation.DELETE_DIRECTORY:
             undo = self._restore
+            folder, name = self._names.paths[self._homes[record.number]], record.path.rpartition("/")[2]
+            # Another entry may have had the name meanwhile.
+            where = where or (None if folder is None else f"{folder}/{name}" if folder else name)
         elif record.old_path is not None:
             undo = self._move_back
         elif record.before_unknown or record.number in self._unknown:

@@ -79,6 +79,10 @@ class StoppedError(Exception):
     """Raised to end a round early: the mirror was paused or closed, or must be compared as a whole."""
 
 
+class _MeanwhileError(Exception):
+    """Raised with an error of other work than the copy of the large file during which it was done."""
+
+
 class _Retry(NamedTuple):
     """The next try of a path in the backlog that the mirror refused, or that others are changing."""
 
@@ -174,7 +178,10 @@ class BacklogWorker:
 
     def _parts(self, path: WorkspacePath, goal: Wanted) -> Iterator[bytes]:
         for part in large_parts(self._context, path, goal):
-            self._between()
+            try:
+                self._between()
+            except FileToolsError as exc:
+                raise _MeanwhileError(exc) from exc
             yield part
 
     def _look_at_folder(self, now: float) -> None:
@@ -318,6 +325,8 @@ class BacklogWorker:
             self._defer(entry)
         except UnreadableError as exc:
             self._refuse(entry, exc.args[0])
+        except _MeanwhileError as exc:
+            raise exc.args[0] from None
         except FileToolsError as exc:
             self._raise_unless_of_path(exc)
             self._refuse(entry, exc)

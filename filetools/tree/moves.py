@@ -142,9 +142,12 @@ def record_move(rows: TreeTable, found: ObservedChanges, row: TreeRow, path: Wor
     # Where a folder takes the place of its parent, something below it may have got its former name.
     if key != row.key and (row.kind != "directory" or rows.get(row.key) is None):
         rows.put((structs.replace(row, kind="absent", identity=None, number=number, file=new_file_id()),))
-    is_settled = row.kind == "directory" or row.identity is None or row.identity[4] != UNSETTLED
-    # The rename changed the ctime; unsettled bytes stay so.
-    identity = stat.identity if is_settled else (*stat.identity[:4], UNSETTLED)
+    identity = row.identity
+    if row.kind == "directory":
+        identity = stat.identity
+    elif identity is not None and identity[:4] == stat.identity[:4]:  # else its bytes may have changed, too
+        # The rename changed the ctime; unsettled bytes stay so.
+        identity = (*identity[:4], UNSETTLED if identity[4] == UNSETTLED else stat.identity[4])
     moved = structs.replace(row, key=key, path=path, mode=stat.mode, identity=identity, number=number)
     rows.put((moved,))
     return moved

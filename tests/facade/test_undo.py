@@ -270,7 +270,9 @@ async def test_a_moved_folder_goes_back(alice: FileToolsFacade, bob: FileToolsFa
     await assert_at_rest(alice, root)
 
 
-async def test_a_deleted_folder_comes_back_with_what_nobody_had_recorded(alice: FileToolsFacade, root: Path) -> None:
+async def test_a_deleted_folder_comes_back_with_what_nobody_had_recorded(
+    alice: FileToolsFacade, bob: FileToolsFacade, root: Path
+) -> None:
     (root / "d" / "link").symlink_to("e.txt")
     (root / "d" / "e.txt").chmod(0o700)
     await alice.delete_directory("d", recursive=True)
@@ -282,6 +284,9 @@ async def test_a_deleted_folder_comes_back_with_what_nobody_had_recorded(alice: 
     await assert_at_rest(alice, root)
     await alice.redo()
     assert snapshot(root) == {"a.txt": BEFORE["a.txt"]}
+    await bob.create_directory("new")
+    await bob.move_file("new", "d")  # another folder has the name meanwhile
+    await bob.delete_directory("d")
     await alice.undo()
     assert os.readlink(root / "d" / "link") == "e.txt"
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from filetools.content.version import version_of
-from filetools.errors import StorageFailedError
+from filetools.errors import DiskFullError, StorageFailedError
 from filetools.journal.backlog import BacklogEntry
 from filetools.journal.journal import Journal
 from filetools.paths.workspace_path import WorkspacePath
@@ -87,6 +87,8 @@ async def test_small_files_do_not_wait_for_a_large_one_and_holes_stay_holes(
     def note(method: str, path: str) -> None:
         if method == "Prepared.exchange":
             order.append(path)
+        if (method, path, order.count("small4")) == ("sync", "small4", 1):
+            raise DiskFullError(path)
 
     def write_meanwhile(method: str, path: str) -> None:
         parts.extend([path] if (method, path) == ("Reader.read_at", "big") else [])
@@ -101,7 +103,8 @@ async def test_small_files_do_not_wait_for_a_large_one_and_holes_stay_holes(
         opened.journal.backlog.add("mirror", [BacklogEntry(key="big", path="big", number=0)])
         await opened.build(primary=scripted(opened.primary, before=write_meanwhile)).start()
         await opened.until_paid()
-    assert order == ["z", "small4", "small7", "big"]
+    assert (order[:2], order.count("small4")) == (["z", "small4"], 2)  # again, because the disk may have lost it
+    assert order.index("small7") < order.index("big")
     assert (tmp_path / "mirror/big").read_bytes() == (tmp_path / "primary/big").read_bytes()
     assert (tmp_path / "mirror/big").stat().st_blocks * 512 < LARGE_BYTES // 8
 

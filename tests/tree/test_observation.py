@@ -465,7 +465,11 @@ def test_a_hint_at_both_spellings_of_a_renamed_file_is_one_rename(folding: Looke
     folding.whole()
     (folding.root / "read.md").rename(folding.root / "README.md")
     (folding.root / "README.md").rename(folding.root / "Read.md")
-    assert folding.hinted("read.md", "Read.md") == [Told("move", "Read.md", "read.md", "x", "x", 1)]
+    with open(folding.root / "Read.md", "a") as file:  # so that it cannot be read yet
+        file.write("y")
+        file.flush()
+        assert folding.hinted("read.md", "Read.md") == [Told("move", "Read.md", "read.md", "x", "x", 1)]
+    assert folding.hinted("Read.md") == [Told("modify", "Read.md", None, "x", "xy", 2)]
 
 
 def test_another_spelling_of_a_name_is_a_rename(folding: Looker) -> None:
