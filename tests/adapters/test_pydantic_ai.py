@@ -86,15 +86,6 @@ async def test_what_cannot_be_read_is_the_frameworks_own_error_with_our_hint(
     assert caught.value.__suppress_context__
 
 
-async def test_a_write_is_merged_from_the_version_that_was_read(
-    world: World, workspace: FileToolsWorkspace, at: At
-) -> None:
-    text = await workspace.read_bytes(at("notes.txt"))
-    await world.other.edit_file("notes.txt", old="three", new="THREE")
-    await workspace.write_bytes(at("notes.txt"), text.replace(b"one", b"ONE"))
-    assert (world.root / "notes.txt").read_bytes() == b"ONE\ntwo\nTHREE\n"
-
-
 async def test_a_write_is_based_on_what_its_own_task_has_read(
     world: World, workspace: FileToolsWorkspace, at: At
 ) -> None:

@@ -2,10 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from filetools.content.editing.edits import Edit, EditOutcome, apply_edits, edited_bytes, insert_lines
+from filetools.content.editing.edits import Edit, EditOutcome, apply_edits, insert_lines
 from filetools.content.editing.text_edits import TextEdit
-from filetools.content.formats import TextFormat
-from filetools.errors import EditAmbiguousError, EditNotFoundError, EncodingError, InvalidArgumentError
+from filetools.errors import EditAmbiguousError, EditNotFoundError, InvalidArgumentError
 
 CODE = 'def f():\n\treturn "x"  \n\nclass A:\n    pass\n'
 
@@ -175,17 +174,6 @@ def test_lines_are_not_inserted_behind_a_line_that_is_not_there(line: int) -> No
 )
 def test_inserted_lines_end_like_their_neighbours(text: str, line: int, new: str, expected: str) -> None:
     assert insert_lines(text, line, new).text == expected
-
-
-def test_nothing_is_changed_when_the_encoding_lacks_a_character() -> None:
-    with pytest.raises(EncodingError) as caught:
-        edited_bytes(
-            b"a\nb\n",
-            TextFormat(encoding="latin-1", bom=b""),
-            lambda text: apply_edits(text, [Edit(old="b", new="€")]),
-            path="f",
-        )
-    assert (caught.value.details["character"], caught.value.details["position"]) == ("U+20AC", 2)
 
 
 @pytest.mark.parametrize(("lines", "is_shown"), [(50_000, True), (50_001, False)])

@@ -10,7 +10,6 @@ from filetools.content.differences.diff import PatchHunk
 from filetools.content.differences.merging import MAX_LINES, Conflict, Kept, MergeResult, merge, merge_bytes
 from filetools.content.editing.text_edits import TextEdit, apply_text_edits
 from filetools.content.formats import TextFormat
-from filetools.errors import EncodingError
 from tests.support.dose import dose
 from tests.support.merging import broken_rules, unique_texts
 
@@ -201,13 +200,6 @@ def test_untouched_bytes_of_the_file_stay(encoding: str) -> None:
         by_words=False,
     )
     assert result.content == head + "\r\none\r\ntwo\r\n3\r\n".encode(encoding)
-
-
-def test_a_proposal_the_encoding_cannot_hold_is_refused() -> None:
-    form = TextFormat(encoding="latin-1", bom=b"")
-    with pytest.raises(EncodingError) as caught:
-        merge_bytes("a\nb\n", b"A\nb\n", "a\nb\n€\n", text_format=form, path="f", by_words=False)
-    assert (caught.value.details["character"], caught.value.details["line"]) == ("U+20AC", 3)
 
 
 @pytest.mark.parametrize(

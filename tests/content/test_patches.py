@@ -89,7 +89,7 @@ def unified(body: str) -> str:
         ("*** Begin Patch\n*** Delete File: a\n*** End Patch\nmore", 4, "text after"),
         ("@@ -1 +1 @@\n-a\n+b\n", 1, "without the name"),
         ("--- a/f\n+++ b/f\n@@ -1,2 +1 @@\n-a\nx\n", 5, "begins with a blank"),
-        ("--- /dev/null\n+++ /dev/null\n@@ -1 +1 @@\n-a\n+b\n", 1, "names no file"),
+        ("--- /dev/null\n+++ /dev/null\n@@ -1 +1 @@\n-a\n+b\n", 1, "does not name a file"),
         ("diff --git a/x b/x\nGIT binary patch\n", 2, "binary"),
         ("diff --git a/x b/y\ncopy from x\ncopy to y\n", 2, "copies"),
         ("diff --git a/x b/x\nnew file mode 120000\n", 2, "regular"),

@@ -18,17 +18,10 @@ from filetools.errors import (
     InvalidRangeError,
 )
 from filetools.settings import DescriptorSettings
+from tests.support.clocks import Clock
 from tests.support.journals import MakeDescriptors
 
 LINES = "".join(f"line {number}\n" for number in range(1, 2001))
-
-
-class Clock:
-    def __init__(self) -> None:
-        self.now = 1_000_000.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 @pytest.fixture
@@ -189,7 +182,7 @@ def test_a_text_over_the_limit_is_clipped_and_says_so(make: MakeDescriptors) -> 
 
 
 def test_texts_used_least_recently_go_first_and_are_known_to_have_been_there(make: MakeDescriptors) -> None:
-    clock = Clock()
+    clock = Clock(1_000_000.0)
     descriptors = make(DescriptorSettings(max_bytes=3000), clock=clock)
     for letter in "abc":
         descriptors.create(letter * 1000)
@@ -205,7 +198,7 @@ def test_texts_used_least_recently_go_first_and_are_known_to_have_been_there(mak
 
 
 def test_opaque_ids_cannot_be_guessed_and_expire_after_a_day_without_use(make: MakeDescriptors) -> None:
-    clock = Clock()
+    clock = Clock(1_000_000.0)
     descriptors = make(DescriptorSettings(), is_opaque=True, clock=clock)
     names = [str(descriptors.create(f"text {number}").attributes["fd"]) for number in range(100)]
     assert len(set(names)) == 100

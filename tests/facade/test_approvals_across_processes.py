@@ -145,9 +145,8 @@ async def test_the_first_answer_of_several_processes_counts(tmp_path: Path) -> N
         assert [request.path for request in person.asked] == ["a.txt"]
 
 
-async def test_a_waiting_call_fails_at_once_when_the_last_listener_of_another_process_leaves(
-    tmp_path: Path,
-) -> None:
+@pytest.mark.parametrize("end", ["leaves", "is killed"])
+async def test_no_call_waits_for_a_listener_of_another_process_that_has_gone(tmp_path: Path, end: str) -> None:
     async with (
         filetools.open(tmp_path, permissions="ask", settings={**RELAXED, "approval_wait_seconds": 30.0}) as files,
         peer(tmp_path, "nothing", task="answers") as page,
@@ -155,21 +154,12 @@ async def test_a_waiting_call_fails_at_once_when_the_last_listener_of_another_pr
         call = asyncio.ensure_future(files.write_file("a.txt", "x"))
         assert await page.hear() == {"asked": "a.txt"}
         assert not call.done()
-        await page.ask("leave")
-        async with asyncio.timeout(60):
-            await refused("APPROVAL_REQUIRED", call)
-
-
-async def test_no_call_waits_for_a_killed_listener(tmp_path: Path) -> None:
-    async with (
-        filetools.open(tmp_path, permissions="ask", settings={**RELAXED, "approval_wait_seconds": 30.0}) as files,
-        peer(tmp_path, "nothing", task="answers") as page,
-    ):
-        call = asyncio.ensure_future(files.write_file("a.txt", "x"))
-        assert await page.hear() == {"asked": "a.txt"}
-        page.process.kill()
-        await page.end()
-        await lease_ended(files)
+        if end == "leaves":
+            await page.ask("leave")
+        else:
+            page.process.kill()
+            await page.end()
+            await lease_ended(files)
         async with asyncio.timeout(60):
             await refused("APPROVAL_REQUIRED", call)
 

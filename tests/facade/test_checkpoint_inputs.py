@@ -7,15 +7,14 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 import filetools
+from tests.support.exact_trees import ALONE, run
 from tests.support.opened import recorded
 from tests.support.storms.pictures import on_disk
 
-ALONE: dict[str, Any] = {"watch": False, "durability": "relaxed"}
 TERABYTE = 1 << 40
 RESTLESS = """
 import itertools, sys
@@ -26,10 +25,6 @@ for number in itertools.count():
     with open(sys.argv[2], "w") as file:
         file.write(str(number) * 500)
 """
-
-
-def run(root: Path, command: str) -> None:
-    subprocess.run(["sh", "-ec", command], cwd=root, check=True)
 
 
 @pytest.fixture

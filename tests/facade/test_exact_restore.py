@@ -4,25 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import os
-import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import filetools
-from filetools import Actor
 from filetools.facade.facade import FileToolsFacade
-from tests.support.exact_trees import Tree, on_disk
+from tests.support.exact_trees import ALONE, ANN, Tree, on_disk, opened_once, run
 from tests.support.opened import recorded, refused
 from tests.support.unprivileged import as_nobody
-
-ANN = Actor(kind="editor", id="ann")
-ALONE: dict[str, Any] = {"watch": False, "durability": "relaxed", "sync_after_seconds": 0.05}
-
-
-def run(root: Path, command: str) -> None:
-    subprocess.run(["sh", "-ec", command], cwd=root, check=True)
 
 
 def grow(root: Path) -> Tree:
@@ -30,14 +21,8 @@ def grow(root: Path) -> Tree:
         root, "mkdir -p src/inner docs empty/deep; echo 1 > src/app.py; seq 30 > src/inner/n.txt; echo note > docs/note"
     )
     run(root, "ln -s docs/note link; ln -s ../nowhere src/dangling; ln -s /etc outside; ln -s inner src/folder")
-    run(root, "chmod 700 docs; chmod 2750 empty; chmod 600 src/app.py; echo rest > rest")
+    run(root, "chmod 700 docs; chmod 2750 empty; chmod 600 src/app.py; echo rest > rest; : > src/inner/nothing")
     return on_disk(root)
-
-
-async def opened_once(root: Path, work: Any, **settings: Any) -> Any:
-    """Do one thing in a separately opened workspace, as a short command does."""
-    async with filetools.open(root, settings=ALONE | settings) as files:
-        return await work(files.for_actor(ANN))
 
 
 async def restored_and_redone(root: Path, deeds: str, **options: Any) -> Any:
@@ -58,49 +43,36 @@ async def restored_and_redone(root: Path, deeds: str, **options: Any) -> Any:
     return result
 
 
-@pytest.mark.parametrize(
-    "deeds",
-    [
-        "rm link src/dangling; ln -sfn /usr outside; ln -sfn ../.. src/folder; ln -s rest new; mkdir made; "
+DEEDS = {
+    "texts and modes of files": "sed -i s/1/2/ src/app.py src/inner/n.txt docs/note; chmod 600 rest; chmod 755 docs/note",
+    "folders that went": "rm -r src docs",
+    "folders and files that moved": "mv src source; mv docs/note .; rmdir empty/deep",
+    "a folder that moved into another": "mv src docs/src; mkdir src; echo new > src/app.py; mv docs/src/inner src",
+    "another file of the same name": "rm docs/note; echo other > docs/note; touch -d @0 docs/note",
+    "new folders": "mkdir -p new/deep; echo x > new/deep/file; cp -r src copy; rm -r empty",
+    "links": "rm link src/dangling; ln -sfn /usr outside; ln -sfn ../.. src/folder; ln -s rest new; mkdir made; "
         "ln -s ../rest made/link",
-        "rm link; echo file > link; rm outside; mkdir outside; echo x > outside/x; ln -s x outside/y; "
-        "rm rest; ln -s docs/note rest",
-        "mv src lib; ln -s lib src; rm -r docs; ln -s src docs",
-        "mv link docs/link; mv src/dangling empty/deep; rm -r src; mkdir src; ln -s elsewhere src/folder",
-    ],
-)  # fmt: skip
-async def test_links_come_back_and_go_as_they_were(tmp_path: Path, deeds: str) -> None:
-    grow(tmp_path)
-    await restored_and_redone(tmp_path, deeds)
-
-
-@pytest.mark.parametrize(
-    "deeds",
-    [
-        "rm rest; mkdir -p rest/a/b; echo x > rest/a/b/c; mv src/inner s; rm -r src; mv s src; "
+    "links in place of files and the reverse": "rm link; echo file > link; rm outside; mkdir outside; echo x > outside/x; "
+        "ln -s x outside/y; rm rest; ln -s docs/note rest",
+    "links in place of folders": "mv src lib; ln -s lib src; rm -r docs; ln -s src docs",
+    "links that moved": "mv link docs/link; mv src/dangling empty/deep; rm -r src; mkdir src; ln -s elsewhere src/folder",
+    "a folder in place of a file": "rm rest; mkdir -p rest/a/b; echo x > rest/a/b/c; mv src/inner s; rm -r src; mv s src; "
         "mv docs/note n; rmdir docs; mv n docs",
-        "mv rest r; mv src rest; mv r src; rm -r docs; echo file > docs",
-        "mv rest r; mkdir rest; mv r rest/rest; rm -r src docs; echo a > src; ln -s src docs; rm link; "
-        "mkdir link; chmod 711 link",
-    ],
-)  # fmt: skip
-async def test_a_file_and_a_folder_that_changed_places_are_as_they_were(tmp_path: Path, deeds: str) -> None:
-    grow(tmp_path)
-    await restored_and_redone(tmp_path, deeds)
+    "a file and a folder that changed places": "mv rest r; mv src rest; mv r src; rm -r docs; echo file > docs",
+    "a file below its own name": "mv rest r; mkdir rest; mv r rest/rest; rm -r src docs; echo a > src; ln -s src docs; "
+        "rm link; mkdir link; chmod 711 link",
+    "modes": "chmod 755 docs empty; chmod 500 src/inner; chmod 0 empty/deep rest; chmod 4755 src/app.py",
+    "empty folders": "rmdir empty/deep empty; rm -r docs; mkdir -m 555 made; mkdir -m 700 made2; echo x > made2/x",
+    "modes of folders that moved": "mv docs papers; chmod 711 papers; mv empty full",
+    "modes around a folder that moved": "mv src/inner empty/deep; chmod 1777 empty; chmod 511 empty/deep/inner",
+}  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    "deeds",
-    [
-        "chmod 755 docs empty; chmod 500 src/inner; chmod 0 empty/deep rest; chmod 4755 src/app.py",
-        "rmdir empty/deep empty; rm -r docs; mkdir -m 555 made; mkdir -m 700 made2; echo x > made2/x",
-        "mv docs papers; chmod 711 papers; mv empty full",
-        "mv src/inner empty/deep; chmod 1777 empty; chmod 511 empty/deep/inner",
-    ],
-)
-async def test_modes_of_folders_and_empty_folders_are_as_they_were(tmp_path: Path, deeds: str) -> None:
+@pytest.mark.parametrize("deeds", DEEDS.values(), ids=DEEDS)
+async def test_what_programs_did_comes_back_and_goes_as_it_was(tmp_path: Path, deeds: str) -> None:
     grow(tmp_path)
-    await restored_and_redone(tmp_path, deeds)
+    result = await restored_and_redone(tmp_path, deeds)
+    assert {change.outcome for change in result.changes} == {"undone"}
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -13,11 +12,10 @@ import filetools
 from filetools import Actor, FileToolsError
 from filetools.facade.facade import FileToolsFacade
 from tests.support.dose import dose
-from tests.support.exact_trees import NAMES, Program, differences, on_disk
+from tests.support.exact_trees import ALONE, NAMES, Program, differences, on_disk
 from tests.support.opened import watched
 
 ANN = Actor(kind="editor", id="ann")
-ALONE: dict[str, Any] = {"watch": False, "durability": "relaxed", "sync_after_seconds": 0.05}
 
 
 async def there_and_back(files: FileToolsFacade, root: Path, seed: int, *, calls: bool) -> None:

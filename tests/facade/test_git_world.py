@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-import subprocess
 from pathlib import Path
 
 import pytest
 
 import filetools
 from filetools.facade.facade import FileToolsFacade
+from tests.support.hostile_repository import git
 from tests.support.opened import until_watched
 from tests.support.people import Person
 from tests.support.watching import until
 
 QUIET = {"durability": "relaxed", "watch": False}
-
-
-def git(place: Path, *arguments: str) -> str:
-    own = ("-c", "user.name=ann", "-c", "user.email=ann@example.org", "-c", "init.defaultBranch=main")
-    done = subprocess.run(["git", "-C", place, *own, *arguments], check=True, capture_output=True, text=True)
-    return done.stdout
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from tests.support.opened import outcome_of, refused
 from tests.support.people import ALICE, EDITOR
 
 Call = Callable[[FileToolsFacade], Awaitable[object]]
-TREE: dict[str, bytes | None] = {
+BEFORE: dict[str, bytes | None] = {
     ".env": b"TOKEN=s3cret\n", "a.txt": b"a\n", "k/server.PEM": b"s3cret\n", ".aws/credentials": b"s3cret\n",
     ".env.example": b"TOKEN=s3cret here\n",
 }  # fmt: skip
@@ -44,68 +44,65 @@ CALLS: dict[str, Call] = {
 
 @asynccontextmanager
 async def opened(root: Path, **settings: Any) -> AsyncIterator[FileToolsFacade]:
-    grow(root, TREE)
+    grow(root, BEFORE)
     async with filetools.open(root, settings={**QUIET, **settings}) as files:
         yield files
 
 
-async def test_the_time_that_a_pattern_takes_reveals_nothing_about_hidden_content(tmp_path: Path) -> None:
+async def test_the_time_that_a_pattern_takes_reveals_nothing_about_hidden_content(
+    files: FileToolsFacade, tmp_path: Path
+) -> None:
     """A pattern that runs forever only on a correct guess would reveal the content by a TIMEOUT."""
-    async with opened(tmp_path) as files:
-        (tmp_path / ".env").write_text(f"TOKEN=s3cret{'a' * 40}!\n")
-        agent = files.for_actor(ALICE)
-        assert (await agent.grep_files(r"TOKEN=s3cret(a|aa|a?a)+$", path="", all=True)).matches == []
+    (tmp_path / ".env").write_text(f"TOKEN=s3cret{'a' * 40}!\n")
+    agent = files.for_actor(ALICE)
+    assert (await agent.grep_files(r"TOKEN=s3cret(a|aa|a?a)+$", path="", all=True)).matches == []
 
 
 @pytest.mark.parametrize("name", CALLS)
-async def test_an_agent_is_refused_the_content(tmp_path: Path, name: str) -> None:
-    async with opened(tmp_path) as files:
-        error = await refused("PATH_HIDDEN", CALLS[name](files.for_actor(ALICE)))
-        assert "hidden by a rule" in error.message
-        assert "s3cret" not in str(error.details)
-    assert {path: (tmp_path / path).read_bytes() for path in TREE} == TREE
+async def test_an_agent_is_refused_the_content(files: FileToolsFacade, tmp_path: Path, name: str) -> None:
+    error = await refused("PATH_HIDDEN", CALLS[name](files.for_actor(ALICE)))
+    assert "hidden by a rule" in error.message
+    assert "s3cret" not in str(error.details)
+    assert {path: (tmp_path / path).read_bytes() for path in BEFORE} == BEFORE
 
 
-async def test_a_transaction_does_not_reveal_the_content(tmp_path: Path) -> None:
-    async with opened(tmp_path) as files, files.for_actor(ALICE).transaction() as tx:
+async def test_a_transaction_does_not_reveal_the_content(files: FileToolsFacade) -> None:
+    async with files.for_actor(ALICE).transaction() as tx:
         await refused("PATH_HIDDEN", tx.move_file(".env", "env.txt"))
         await refused("PATH_HIDDEN", tx.move_file(".aws", "aws"))
         await refused("PATH_HIDDEN", tx.edit_file(".env", old="TOKEN", new="x"))
         assert await outcome_of(tx.read_file("env.txt")) == "FILE_NOT_FOUND"
 
 
-async def test_an_agent_meets_the_name_alone(tmp_path: Path) -> None:
-    async with opened(tmp_path) as files:
-        agent = files.for_actor(ALICE)
-        assert {".env", "a.txt"} <= {entry.path for entry in (await agent.list_files()).entries}
-        assert (await agent.file_info(".env")).size == 13
-        assert [each.path for each in (await agent.grep_files("s3cret", all=True)).matches] == [".env.example"]
-        assert (await agent.read_file(".env.example")).content == "TOKEN=s3cret here\n"
+async def test_an_agent_meets_the_name_alone(files: FileToolsFacade) -> None:
+    agent = files.for_actor(ALICE)
+    assert {".env", "a.txt"} <= {entry.path for entry in (await agent.list_files()).entries}
+    assert (await agent.file_info(".env")).size == 13
+    assert [each.path for each in (await agent.grep_files("s3cret", all=True)).matches] == [".env.example"]
+    assert (await agent.read_file(".env.example")).content == "TOKEN=s3cret here\n"
 
 
-async def test_history_shows_an_agent_no_text_of_it(tmp_path: Path) -> None:
-    async with opened(tmp_path) as files:
-        person, agent = files.for_actor(EDITOR), files.for_actor(ALICE)
-        await person.checkpoint("before")
-        await person.write_file(".env", "TOKEN=n3wer\n")
-        number = (await files.latest_changes(1))[0].number
-        undone = await agent.undo(numbers=[number], actor="*", dry_run=True)
-        [change] = (await agent.diff_tree("before", patch=True)).changes
-        assert [(file.path, file.structured_patch) for file in undone.files] == [(".env", [])]
-        assert (change.diff, change.diff_omitted) == (None, "withheld")
-        for version in (change.version, undone.files[0].version):
-            assert version is not None
-            await refused("VERSION_GONE", agent.read_file("a.txt", version=version))
-            await refused("VERSION_GONE", agent.diff("a.txt", version))
-        assert (await person.undo(numbers=[number], actor="*", dry_run=True)).files[0].structured_patch
+async def test_history_shows_an_agent_no_text_of_it(files: FileToolsFacade) -> None:
+    person, agent = files.for_actor(EDITOR), files.for_actor(ALICE)
+    await person.checkpoint("before")
+    await person.write_file(".env", "TOKEN=n3wer\n")
+    number = (await files.latest_changes(1))[0].number
+    undone = await agent.undo(numbers=[number], actor="*", dry_run=True)
+    [change] = (await agent.diff_tree("before", patch=True)).changes
+    assert [(file.path, file.structured_patch) for file in undone.files] == [(".env", [])]
+    assert (change.diff, change.diff_omitted) == (None, "withheld")
+    for version in (change.version, undone.files[0].version):
+        assert version is not None
+        await refused("VERSION_GONE", agent.read_file("a.txt", version=version))
+        await refused("VERSION_GONE", agent.diff("a.txt", version))
+    assert (await person.undo(numbers=[number], actor="*", dry_run=True)).files[0].structured_patch
 
 
-async def test_people_see_everything(tmp_path: Path) -> None:
-    async with opened(tmp_path) as files:
-        person = files.for_actor(EDITOR)
-        assert (await person.read_file(".env")).content == "TOKEN=s3cret\n"
-        assert len((await person.grep_files("s3cret", all=True)).matches) == 4
-        assert await outcome_of(person.write_file(".env", "x")) == "done"
+async def test_people_see_everything(files: FileToolsFacade) -> None:
+    person = files.for_actor(EDITOR)
+    assert (await person.read_file(".env")).content == "TOKEN=s3cret\n"
+    assert len((await person.grep_files("s3cret", all=True)).matches) == 4
+    assert await outcome_of(person.write_file(".env", "x")) == "done"
 
 
 async def test_a_link_does_not_reveal_the_content(tmp_path: Path) -> None:

@@ -12,7 +12,6 @@ import threading
 import time
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -21,6 +20,7 @@ from filetools.facade.facade import FileToolsFacade
 from filetools.models.records import ChangeRecord
 from filetools.tree import observer
 from tests.support.dose import dose
+from tests.support.exact_trees import ALONE, run
 from tests.support.inside import parts
 from tests.support.mirror_worlds import Hang
 from tests.support.opened import (
@@ -35,12 +35,6 @@ from tests.support.opened import (
 from tests.support.people import EDITOR
 from tests.support.storms.pictures import differences, on_disk, replayed
 from tests.support.unprivileged import as_nobody
-
-ALONE: dict[str, Any] = {"watch": False, "durability": "relaxed", "sync_after_seconds": 0.05}
-
-
-def run(root: Path, command: str) -> None:
-    subprocess.run(["sh", "-ec", command], cwd=root, check=True)
 
 
 def grow(root: Path) -> None:

@@ -13,7 +13,7 @@ from filetools.errors import LockTimeoutError
 from filetools.events.types import Event
 from filetools.journal.storage.gate import Gate
 from tests.support.facade_worker import RELAXED
-from tests.support.opened import steps_until, told
+from tests.support.opened import lapse_leases, steps_until, told
 from tests.support.peers import Peer, peer
 
 
@@ -108,3 +108,21 @@ async def test_a_second_leader_takes_over_when_the_first_is_killed(tmp_path: Pat
                 continue
             assert (event.name, event.source) in (("file:created", "external"), ("file:modified", "external"))  # type: ignore[attr-defined]
             break
+
+
+async def test_text_typed_in_another_process_is_visible_and_survives_its_kill(tmp_path: Path) -> None:
+    async with filetools.open(tmp_path, settings=RELAXED) as files, peer(tmp_path, "ann", task="types") as other:
+        abandoned: list[Any] = told(files, "buffer:abandoned")
+        await files.write_file("a.txt", "one\n")
+        await other.ask("a.txt")
+        await until_done(other)
+        async with asyncio.timeout(60):
+            while (await files.read_file("a.txt")).content != "typed\none\n":
+                await asyncio.sleep(0.001)
+        other.process.kill()
+        await other.end()
+        assert (await files.read_file("a.txt")).content == "typed\none\n", "lost with the process"
+        lapse_leases(files)
+        await steps_until(lambda: bool(abandoned))
+        kept = await files.read_file("a.txt", version=abandoned[0].kept_version)
+        assert (kept.content, (tmp_path / "a.txt").read_text()) == ("typed\none\n", "one\n")

@@ -65,23 +65,14 @@ async def test_a_failed_batch_is_set_back(tmp_path: Path) -> None:
         assert [type(result).__name__ for result in (await files.write_multiple(TWO)).results] == ["WriteResult"] * 2
 
 
-async def test_folders_made_for_a_failed_batch_are_removed_again(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("method", "at"), [("Prepared.exchange", 1), ("prepare", 2)], ids=["recorded", "not recorded"])
+async def test_folders_made_for_a_failed_batch_are_removed_again(tmp_path: Path, method: str, at: int) -> None:
     items = [{"path": "x/1.txt", "content": "1"}, {"path": "x/y/2.txt", "content": "2"}]
-    hook = Once("Prepared.exchange", failing(full_disk))
-    async with ScriptedOpening(tmp_path, before=hook) as files:
+    async with ScriptedOpening(tmp_path, before=Once(method, failing(full_disk), at=at)) as files:
         events = told(files)
         await refused("BATCH_FAILED", files.write_multiple(items))
         assert (snapshot(tmp_path), events, await recorded(files)) == ({}, [], [])
         await assert_at_rest(files, tmp_path)
-
-
-async def test_folders_made_for_a_batch_that_is_not_recorded_go_again(tmp_path: Path) -> None:
-    items = [{"path": "x/1.txt", "content": "1"}, {"path": "x/y/2.txt", "content": "2"}]
-    hook = Once("prepare", failing(full_disk), at=2)
-    async with ScriptedOpening(tmp_path, before=hook) as files:
-        events = told(files)
-        await refused("BATCH_FAILED", files.write_multiple(items))
-        assert (snapshot(tmp_path), events, await recorded(files)) == ({}, [], [])
 
 
 @pytest.mark.parametrize("content", [b"old a", None])

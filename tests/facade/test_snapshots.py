@@ -3,26 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import filetools
-from filetools import Actor, Edit
+from filetools import Edit
+from tests.support.exact_trees import ALONE, ANN, run
 from tests.support.inside import idle_connections
 from tests.support.journals import save
 from tests.support.opened import recorded, refused, told
 from tests.support.storms.pictures import Picture, on_disk
 from tests.support.unprivileged import as_nobody
-
-ANN = Actor(kind="editor", id="ann")
-ALONE: dict[str, Any] = {"watch": False, "durability": "relaxed", "sync_after_seconds": 0.05}
-
-
-def run(root: Path, command: str) -> None:
-    subprocess.run(["sh", "-ec", command], cwd=root, check=True)
 
 
 def grow(root: Path) -> Picture:
@@ -30,35 +23,6 @@ def grow(root: Path) -> Picture:
     run(root, "echo '#!/bin/sh' > src/run.sh; chmod 755 src/run.sh; echo text > docs/note.md; : > docs/nothing")
     run(root, "printf 'a\\0b' > data.bin")
     return on_disk(root)
-
-
-async def opened_once(root: Path, work: Any) -> Any:
-    """Do one thing in a separately opened workspace, as a short command does."""
-    async with filetools.open(root, settings=ALONE) as files:
-        return await work(files.for_actor(ANN))
-
-
-@pytest.mark.parametrize(
-    "deeds",
-    [
-        "sed -i s/1/2/ src/app.py src/inner/numbers.txt docs/note.md; chmod 600 src/run.sh; chmod 755 docs/note.md",
-        "rm -r src docs",
-        "mv src source; mv docs/note.md .; rmdir empty/inner",
-        "mv src docs/src; mkdir src; echo new > src/app.py; mv docs/src/inner src",
-        "rm docs/note.md; echo other > docs/note.md; touch -d @0 docs/note.md",
-        "mkdir -p new/deep; echo x > new/deep/file; cp -r src copy; rm -r empty",
-    ],
-)
-async def test_what_programs_did_while_nobody_watched_is_restored_and_redone(tmp_path: Path, deeds: str) -> None:
-    first = grow(tmp_path)
-    await opened_once(tmp_path, lambda files: files.checkpoint("before"))
-    run(tmp_path, deeds)
-    later = on_disk(tmp_path)
-    result = await opened_once(tmp_path, lambda files: files.restore("before"))
-    assert on_disk(tmp_path) == first
-    assert {change.outcome for change in result.changes} == {"undone"}
-    await opened_once(tmp_path, lambda files: files.redo())
-    assert on_disk(tmp_path) == later
 
 
 async def test_what_is_found_at_the_first_look_is_told_to_nobody_and_later_changes_are(tmp_path: Path) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import shutil
-import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,7 @@ from filetools.history.tree_diff import LARGEST_DIFFED_BYTES
 from filetools.models.history import TreeDiffResult
 from filetools.permissions.policy import Rule
 from tests.facade.test_checkpoints import forget_snapshots
+from tests.support.exact_trees import run
 from tests.support.opened import refused
 from tests.support.storms.pictures import on_disk
 from tests.support.unprivileged import as_nobody
@@ -24,10 +24,6 @@ from tests.support.unprivileged import as_nobody
 SETTINGS: dict[str, Any] = {"watch": False, "durability": "relaxed", "sync_after_seconds": 3600.0}
 ALICE = Actor(kind="agent", id="alice", session="s1")
 BOB = Actor(kind="agent", id="bob", session="s2")
-
-
-def run(root: Path, command: str) -> None:
-    subprocess.run(["sh", "-ec", command], cwd=root, check=True)
 
 
 @pytest.fixture

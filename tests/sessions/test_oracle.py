@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -18,6 +16,7 @@ from filetools.sessions.log import format_title, instant, read_entries
 from filetools.sessions.log_folders import SessionInfo, encode_project_path, list_sessions, opened_logs
 from tests.support.agent_logs import ENCODED, PROJECT, LogWriter, grown
 from tests.support.dose import dose
+from tests.support.hostile_repository import git
 from tests.support.session_oracle import Oracle, is_missing, serving
 
 if is_missing():
@@ -140,21 +139,14 @@ def test_names_of_folders_are_those_of_the_oracle(oracle: Oracle, parts: list[st
 
 def test_other_work_trees_are_those_of_the_oracle(oracle: Oracle, logs: Path, tmp_path: Path) -> None:
     first, second = (str((tmp_path / name).resolve()) for name in ("app", "app-fix"))
-    git("init", "-q", first)
-    git("-C", first, "commit", "-q", "--allow-empty", "-m", "First")
-    git("-C", first, "worktree", "add", "-q", second)
+    git(tmp_path, "init", "-q", first)
+    git(tmp_path / "app", "commit", "-q", "--allow-empty", "-m", "First")
+    git(tmp_path / "app", "worktree", "add", "-q", second)
     for place, session_id in ((first, ID), (second, SECOND_ID)):
         writer = LogWriter(logs / encode_project_path(place), cwd=place)
         writer.session(session_id).user(f"What was said in {Path(place).name}")
     found = {info.title for info in list_sessions(first, logs=logs, worktrees=[second])}
     assert found == set(titles(Theirs(oracle, logs, first))) == {"What was said in app", "What was said in app-fix"}
-
-
-def git(*arguments: str) -> None:
-    """Run git without anybody's configuration."""
-    nobody = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
-    command = ("git", "-c", "user.name=me", "-c", "user.email=me@example.org", *arguments)
-    subprocess.run(command, env={**os.environ, **nobody}, check=True, capture_output=True)
 
 
 def titles(reader: Ours | Theirs) -> list[str]:

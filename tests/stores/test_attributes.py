@@ -129,37 +129,27 @@ def test_rights_granted_to_the_old_bytes_are_not_carried_over(native: LocalWorld
 
 
 @needs_root
-def test_a_group_that_cannot_be_kept_gives_no_other_group_access(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("owner", "mode", "groups", "wanted"),
+    [(NOBODY, 0o2674, (), (NOBODY, 0o644)), (0, 0o6755, (12345,), (12345, 0o755))],
+    ids=["a group that gives no other group access", "an owner that takes the set id bits away"],
+)
+def test_what_cannot_be_kept_gives_nobody_more(
+    tmp_path: Path, owner: int, mode: int, groups: tuple[int, ...], wanted: tuple[int, int]
+) -> None:
     live, temporary = tmp_path / "live", tmp_path / "temporary"
     live.touch()
-    os.chown(live, NOBODY, 12345)
-    live.chmod(0o2674)
+    os.chown(live, owner, 12345)
+    live.chmod(mode)
 
     def copy() -> None:
         temporary.touch()
         with live.open("rb") as source, temporary.open("wb") as target:
             copy_attributes(source.fileno(), os.fstat(source.fileno()), target.fileno())
         found = temporary.stat()
-        assert (found.st_gid, oct(found.st_mode & 0o7777)) == (NOBODY, oct(0o644))
+        assert (found.st_uid, found.st_gid, found.st_mode & 0o7777) == (NOBODY, *wanted)
 
-    as_nobody(tmp_path, copy)
-
-
-@needs_root
-def test_an_owner_that_cannot_be_kept_takes_the_set_id_bits_away(tmp_path: Path) -> None:
-    live, temporary = tmp_path / "live", tmp_path / "temporary"
-    live.touch()
-    os.chown(live, 0, 12345)
-    live.chmod(0o6755)
-
-    def copy() -> None:
-        temporary.touch()
-        with live.open("rb") as source, temporary.open("wb") as target:
-            copy_attributes(source.fileno(), os.fstat(source.fileno()), target.fileno())
-        found = temporary.stat()
-        assert (found.st_uid, found.st_gid, oct(found.st_mode & 0o7777)) == (NOBODY, 12345, oct(0o755))
-
-    as_nobody(tmp_path, copy, groups=(12345,))
+    as_nobody(tmp_path, copy, groups=groups)
 
 
 @needs_root

@@ -6,9 +6,13 @@ import os
 import random
 import shutil
 import stat
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
+
+import filetools
+from filetools import Actor
 
 Tree = dict[str, tuple[str, int, bytes]]
 """By path: kind, permission bits (0 of a link), and bytes or target."""
@@ -18,6 +22,21 @@ DEPTH: Final = 3
 FILE_MODES: Final = (0o644, 0o600, 0o755, 0o444, 0, 0o4711)
 FOLDER_MODES: Final = (0o755, 0o700, 0o555, 0, 0o2775, 0o1777)
 TARGETS: Final = (b"a", b"../b", b"nowhere/at/all", b"/etc/passwd", b".", b"c/a", b"odd \xff")
+
+ANN: Final = Actor(kind="editor", id="ann")
+ALONE: Final[dict[str, Any]] = {"watch": False, "durability": "relaxed", "sync_after_seconds": 0.05}
+"""Settings under which nobody hears what programs do between two openings."""
+
+
+def run(root: Path, command: str) -> None:
+    """Do something in a root with a shell, as other programs do."""
+    subprocess.run(["sh", "-ec", command], cwd=root, check=True)
+
+
+async def opened_once(root: Path, work: Any, **settings: Any) -> Any:
+    """Do one thing in a separately opened workspace, as a short command does."""
+    async with filetools.open(root, settings=ALONE | settings) as files:
+        return await work(files.for_actor(ANN))
 
 
 def on_disk(root: Path) -> Tree:

@@ -19,7 +19,6 @@ from filetools.content.editing.text_edits import TextEdit
 from filetools.descriptors.descriptors import Descriptors
 from filetools.events.types import ApprovalRequired
 from filetools.facade.facade import FileToolsFacade
-from filetools.models.buffers import BufferResult
 from filetools.models.records import Actor
 from filetools.models.words import Preset
 from tests.support.crashing import CrashingOpening
@@ -148,29 +147,14 @@ async def answer_agents(root: Path, answer: str) -> None:
 
 
 async def type_texts(root: Path, name: str) -> None:
-    """Be a person's editor: for each line of the input open a document, type at a line of it, or save it."""
+    """Be a person's editor: for each path in the input open a document and type at its beginning, and save nothing."""
     async with filetools.open(root, settings=RELAXED) as files:
         buffers = files.for_actor(filetools.Actor(kind="editor", id=name)).buffers
-        opened: dict[str, BufferResult] = {}
         say(ready=True)
-        async for line in lines_of_input():
-            asked = json.loads(line)
-            path = asked["path"]
-            if path not in opened:
-                opened[path] = await buffers.open(path)
-            if asked["do"] == "type":
-                known = await buffers.read(opened[path].handle)
-                at = place_of_line(known.text, asked["line"])
-                edits = [TextEdit(at, at, asked["text"])]
-                await buffers.change(known.handle, buffer_version=known.buffer_version, edits=edits)
-            elif asked["do"] == "save":
-                await buffers.save(opened[path].handle)
-            say(done=asked["do"])
-
-
-def place_of_line(text: str, line: int) -> int:
-    """Return where a line begins, in UTF-16 units; the end of the text if it has fewer lines."""
-    return len("".join(text.splitlines(keepends=True)[:line]).encode("utf-16-le")) // 2
+        async for path in lines_of_input():
+            opened = await buffers.open(path)
+            await buffers.change(opened.handle, buffer_version=opened.buffer_version, edits=[TextEdit(0, 0, "typed\n")])
+            say(done=path)
 
 
 async def lines_of_input() -> AsyncIterator[str]:

@@ -45,6 +45,8 @@ COLUMNS: Final[dict[str, Column]] = {
     "Latin-1": Column(encoding="latin-1", sample="éü\x85"),
     "cp1252": Column(encoding="cp1252", sample="é€", named="cp1252"),
     "Shift-JIS": Column(encoding="shift_jis", sample="日本ソ", named="shift_jis"),
+    "cp932": Column(encoding="cp932", sample="日本ソ", named="cp932"),
+    "EUC-KR": Column(encoding="euc_kr", sample="한글", named="euc_kr"),
     "GB18030": Column(encoding="gb18030", sample="中é\U0001f600", named="gb18030", lacks="\ud800"),
 }
 ENDS: Final = {
@@ -58,7 +60,7 @@ ENDS: Final = {
 VARIANTS: Final = (
     [(ends, has_final_end) for ends in ENDS for has_final_end in (True, False)]
     if dose(1) > 1
-    else [("LF", True), ("CRLF", False), ("mixed", False)]
+    else [("LF", True), ("CRLF", False), ("CR", True), ("mixed", False)]
 )
 """Line ends, and whether the last line has one."""
 
@@ -100,6 +102,12 @@ Operation = Callable[[Case, str], Awaitable[bool]]
 async def edited(case: Case, new: str) -> bool:
     await case.known(case.files)
     await case.files.edit_file(case.path, [Edit(old=f"one\n{case.column.sample}{OLD}", new=f"one\n{new}")])
+    return case.holds(case.new_text)
+
+
+async def replaced_everywhere(case: Case, new: str) -> bool:
+    await case.known(case.files)
+    await case.files.edit_file(case.path, [Edit(old=case.column.sample + OLD, new=new, replace_all=True)])
     return case.holds(case.new_text)
 
 
@@ -208,6 +216,7 @@ async def _edited_by_the_other(case: Case) -> None:
 
 WRITING: Final[dict[str, Operation]] = {
     "`edit_file`": edited,
+    "`edit_file` of every place": replaced_everywhere,
     "`insert_lines`": inserted,
     "`append_file`": appended,
     "`apply_patch`, Codex form": patched_as_codex,

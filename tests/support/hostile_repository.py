@@ -96,6 +96,12 @@ def environment() -> dict[str, str]:
     return {"PATH": os.environ["PATH"], **author, **own}
 
 
+def git(folder: Path, *arguments: str) -> str:
+    """Run git in a folder without anybody's configuration, and return what it says."""
+    command = ["git", "-C", str(folder), "-c", "init.defaultBranch=main", *arguments]
+    return subprocess.run(command, env=environment(), check=True, capture_output=True, text=True).stdout
+
+
 @dataclass(frozen=True, kw_only=True)
 class Kind:
     """A place where git looks for a program."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 from collections.abc import AsyncIterator
 from functools import partial
 from pathlib import Path
@@ -24,19 +23,12 @@ from filetools.tools.handlers.overview import gather_context, overview
 from filetools.tools.registry import ToolRegistry
 from tests.support import inside
 from tests.support.crashing import QUIET
-from tests.support.hostile_repository import FILTERS, KINDS, environment, everything, hostile_repository
+from tests.support.hostile_repository import FILTERS, KINDS, environment, everything, git, hostile_repository
 
 ALICE = Actor(kind="agent", id="alice", session="s")
 NAMES = [tool.name for tool in CONTEXT]
 WITH_FOLDER = [name for name in NAMES if name != "get_instance_status"]
 NEEDED: dict[str, dict[str, Any]] = {"search_code": {"query": "def"}}
-GIT = {**os.environ, "GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_NOSYSTEM": "1"}
-for role in ("AUTHOR", "COMMITTER"):
-    GIT |= {f"GIT_{role}_NAME": "Ann", f"GIT_{role}_EMAIL": "ann@example.org"}
-
-
-def git(folder: Path, *arguments: str) -> None:
-    subprocess.run(["git", "-C", str(folder), *arguments], check=True, env=GIT, capture_output=True)
 
 
 def project(folder: Path, name: str = "tally") -> Path:

@@ -17,16 +17,7 @@ from filetools.tools.arguments import NoParameters
 from filetools.tools.execution import MOST_A_MINUTE, MOST_A_RUN, RUN_SECONDS, ParsingRuns, execute
 from filetools.tools.registry import ToolRegistry
 from filetools.tools.tool import Tool, ToolContext
-
-
-class Clock:
-    """A clock that stands still until it is set."""
-
-    def __init__(self) -> None:
-        self.now = 100.0
-
-    def __call__(self) -> float:
-        return self.now
+from tests.support.clocks import Clock
 
 
 async def crash(_context: ToolContext, _parameters: NoParameters) -> dict[str, Any]:

@@ -8,14 +8,7 @@ from itertools import pairwise
 import pytest
 
 from filetools.tools.call_log import MOST_A_CALL, MOST_A_SECOND, Pace
-
-
-class Clock:
-    def __init__(self) -> None:
-        self.now = 100.0
-
-    def __call__(self) -> float:
-        return self.now
+from tests.support.clocks import Clock
 
 
 def told(seconds: float, step: float) -> list[float]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import time
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
@@ -21,13 +20,8 @@ from filetools.sessions.log_folders import encode_project_path
 from filetools.tools.handlers import context, session_logs
 from tests.support.agent_logs import LogWriter
 from tests.support.crashing import QUIET
+from tests.support.hostile_repository import git
 from tests.support.unprivileged import as_nobody
-
-
-def git(folder: Path, *arguments: str) -> None:
-    own = ("-c", "user.name=ann", "-c", "user.email=ann@example.org", "-c", "init.defaultBranch=main")
-    environment = {**os.environ, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
-    subprocess.run(("git", *own, *arguments), cwd=folder, env=environment, check=True, capture_output=True)
 
 
 @pytest.fixture

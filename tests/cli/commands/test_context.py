@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 import os
 import re
-import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import filetools
+from tests.support.hostile_repository import git
 from tests.support.terminal import CommandLine, Ran
 
 STYLE = re.compile(r"\x1b\[[0-9;]*m")
@@ -26,13 +26,6 @@ PROMPT = """## Available Projects
 - Has uncommitted changes
 - Recent commits:
 """
-
-
-def git(folder: Path, *arguments: str) -> None:
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
-    environment |= {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
-    own = ("-c", "user.name=ann", "-c", "user.email=ann@example.org", "-c", "init.defaultBranch=main")
-    subprocess.run(("git", *own, *arguments), cwd=folder, env=environment, check=True, capture_output=True)
 
 
 @pytest.fixture

@@ -37,10 +37,9 @@ def test_a_folder_that_cannot_be_opened_as_a_workspace_ends_it(run: CommandLine,
         assert (done.code == 0, done.text) == (False, "")
 
 
-@pytest.mark.parametrize(("command", "extra"), [("serve", "server"), ("mcp", "mcp")])
-def test_a_missing_extra_is_told_in_one_line(command: str, extra: str) -> None:
+@pytest.mark.parametrize(("command", "part", "extra"), [("serve", "HTTP", "server"), ("mcp", "MCP", "mcp")])
+def test_a_missing_extra_is_told_in_one_line(command: str, part: str, extra: str) -> None:
     program = "import sys; sys.modules['mcp'] = None; from filetools.__main__ import main; main()"
     done = subprocess.run((sys.executable, "-c", program, command, "."), capture_output=True, text=True, check=False)
-    (line,) = done.stderr.splitlines()
-    assert (done.returncode, done.stdout, line.startswith("error: filetools.servers.")) == (1, "", True)
-    assert line.endswith(f" needs the package 'mcp': pip install 'agent-filetools[{extra}]'")
+    told = f"error: The {part} server needs the package 'mcp': pip install 'agent-filetools[{extra}]'\n"
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", told)

@@ -4,8 +4,10 @@ from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 
+import httpx2
 import pytest
 
+from tests.support import bearer
 from tests.support.http_servers import HttpServer, http_server
 
 # The door needs an extra; whoever works on the rest without it can run the rest.
@@ -19,6 +21,12 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HttpServer]:
     root.mkdir()
     with http_server(root) as serving:
         yield serving
+
+
+@pytest.fixture(scope="module")
+def client(server: HttpServer) -> Iterator[httpx2.Client]:
+    with bearer.Client(base_url=server.address, timeout=60) as opened:
+        yield opened
 
 
 @pytest.fixture

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 from uuid import uuid4
@@ -25,12 +24,6 @@ def tag(content: bytes) -> str:
 
 
 BEFORE = tag(b"one\ntwo\n")
-
-
-@pytest.fixture(scope="module")
-def client(server: HttpServer) -> Iterator[httpx2.Client]:
-    with bearer.Client(base_url=server.address, timeout=60) as opened:
-        yield opened
 
 
 @pytest.fixture

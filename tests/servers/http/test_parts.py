@@ -23,21 +23,14 @@ from filetools.servers.http.problems import STATUS, TITLES, problem_of
 from filetools.servers.http.routes.files import get_file, under
 from filetools.servers.http.shared import CODE_SECONDS, LOGIN_SECONDS, Logins
 from filetools.servers.http.telemetry import Metrics
+from tests.support.clocks import Clock
 from tests.support.declared import REPOSITORY
-
-
-class Clock:
-    now = 0.0
-
-    def __call__(self) -> float:
-        return self.now
-
 
 ORIGIN = "http://127.0.0.1:8765"
 
 
 def test_a_code_is_used_up_or_too_late() -> None:
-    clock = Clock()
+    clock = Clock(0.0)
     logins = Logins(clock)
     assert logins.redeem("made up", ORIGIN) is None
     assert logins.login_of("made up", "made up", ORIGIN) is None

@@ -2,21 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import httpx2
 import pytest
 
-from tests.support import bearer
 from tests.support.http_servers import HttpServer
-
-
-@pytest.fixture(scope="module")
-def client(server: HttpServer) -> Iterator[httpx2.Client]:
-    with bearer.Client(base_url=server.address, timeout=60) as opened:
-        yield opened
-
 
 WRITE = {"op": "write", "path": "t/new", "content": "1"}
 

@@ -20,13 +20,9 @@ from filetools.tools.dialects import APPLY_PATCH
 from filetools.tools.exports import answer
 from tests.support.dialects import Session
 
+DIALECT = APPLY_PATCH
 OLD = "def f():\n    return 1\n\n\ndef g():\n    return 1\n"
 BEFORE = {"app.py": OLD.encode()}
-
-
-@pytest.fixture
-def session(files: FileToolsFacade) -> Session:
-    return Session(files, APPLY_PATCH)
 
 
 async def hosted(session: Session, **operation: Any) -> tuple[str, str]:

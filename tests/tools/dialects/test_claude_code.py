@@ -19,6 +19,7 @@ from tests.facade.test_loop_stays_free import LARGE, large_things_seen
 from tests.support.crashing import QUIET
 from tests.support.dialects import Session
 
+DIALECT = CLAUDE_CODE
 CODE = "import os\n\n\ndef f():\n\treturn 1\n"
 PNG = b"\x89PNG\r\n\x1a\n\0"
 
@@ -39,11 +40,6 @@ async def files(tmp_path: Path) -> AsyncIterator[FileToolsFacade]:
 @pytest.fixture
 def root(files: FileToolsFacade) -> Path:
     return Path(files.root_paths[0])
-
-
-@pytest.fixture
-def session(files: FileToolsFacade) -> Session:
-    return Session(files, CLAUDE_CODE)
 
 
 async def test_a_path_outside_is_told_the_root_and_the_files_that_are_like_it(session: Session, root: Path) -> None:

@@ -12,6 +12,7 @@ from filetools.facade.facade import FileToolsFacade
 from filetools.tools.dialects import CLAUDE_CODE
 from tests.support.dialects import Session
 
+DIALECT = CLAUDE_CODE
 BEFORE: dict[str, bytes | None] = {
     "src/app.py": b"import os\ndef one():\n    pass\n\n\n\ndef two():\n    return def_2, def_3\n",
     "src/app.test.ts": b"const def = 1\r\n",
@@ -19,11 +20,6 @@ BEFORE: dict[str, bytes | None] = {
     "docs/guide.md": b"no such word\n",
     ".github/ci.yml": b"def: 1\n",
 }  # fmt: skip
-
-
-@pytest.fixture
-def session(files: FileToolsFacade) -> Session:
-    return Session(files, CLAUDE_CODE)
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,7 @@ from filetools.tools.dialects import MEMORY
 from tests.support.crashing import QUIET
 from tests.support.dialects import Session
 
+DIALECT = MEMORY
 NOTES = "tea\ncoffee\ntea\n"
 
 
@@ -29,11 +30,6 @@ async def files(tmp_path: Path) -> AsyncIterator[FileToolsFacade]:
     (root / "secret.txt").write_text("secret")
     async with filetools.open(root, settings=QUIET) as opened:
         yield opened
-
-
-@pytest.fixture
-def session(files: FileToolsFacade) -> Session:
-    return Session(files, MEMORY)
 
 
 OUTSIDE = [

@@ -15,16 +15,12 @@ from filetools.tools.dialects import TEXT_EDITOR, text_editor
 from filetools.tools.exports import answer
 from tests.support.dialects import Session
 
+DIALECT = TEXT_EDITOR
 TOOL = "str_replace_based_edit_tool"
 POEM = "roses\nviolets\nroses\nsugar\n"
 BEFORE = {
     "poem.txt": POEM.encode(), "src/deep/deeper/hidden.py": b"", "src/.cache": b"", "logo.png": b"\x89PNG\r\n\x1a\n\0",
 }  # fmt: skip
-
-
-@pytest.fixture
-def session(files: FileToolsFacade) -> Session:
-    return Session(files, TEXT_EDITOR)
 
 
 REFUSED: list[tuple[dict[str, Any], str, str]] = [
