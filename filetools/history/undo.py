@@ -157,7 +157,10 @@ class Undoing:
 
     def _home(self, record: ChangeRecord) -> str | None:
         """Return the path in the draft at which what a record took away belongs; None if its folder is gone."""
-        folder, name = self._names.paths[self._homes[record.number]], (record.old_path or record.path).rpartition("/")[2]
+        folder, name = (
+            self._names.paths[self._homes[record.number]],
+            (record.old_path or record.path).rpartition("/")[2],
+        )
         return f"{folder}/{name}" if folder else None if folder is None else name
 
     def _extend(self, record: ChangeRecord, where: str) -> None:
