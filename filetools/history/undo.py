@@ -107,7 +107,7 @@ class Undoing:
         self._entries: dict[int, int] = {}
         """What each record changed, by number."""
         self._homes: dict[int, int] = {}
-        """What each move left behind at its old path, and the folder of each deletion, by number."""
+        """The folder that held it before, by number. Another entry may have had its name in there since."""
         self._records = records
         self._unknown = unknown_creations(history, records)
         self._runs: dict[str, _UndoRun] = {}
@@ -122,9 +122,7 @@ class Undoing:
             self._entries[record.number] = self._names.at(record.old_path or record.path)
             if record.old_path is not None:
                 self._names.move(record.old_path, record.path)
-                self._homes[record.number] = self._names.at(record.old_path)
-            elif record.operation in (Operation.DELETE, Operation.DELETE_DIRECTORY):
-                self._homes[record.number] = self._names.at(record.path.rpartition("/")[0])
+            self._homes[record.number] = self._names.at((record.old_path or record.path).rpartition("/")[0])
         for record in self._records:
             self._invert(record)
         for run in list(self._runs.values()):
@@ -142,10 +140,7 @@ class Undoing:
         operation, where = record.operation, self._names.paths[self._entries[record.number]]
         is_in_trash = operation is Operation.DELETE and record.before_unknown
         if is_in_trash or operation is Operation.DELETE_DIRECTORY:
-            undo = self._restore
-            folder, name = self._names.paths[self._homes[record.number]], record.path.rpartition("/")[2]
-            # Another entry may have had the name meanwhile.
-            where = where or (None if folder is None else f"{folder}/{name}" if folder else name)
+            undo, where = self._restore, self._home(record)
         elif record.old_path is not None:
             undo = self._move_back
         elif record.before_unknown or record.number in self._unknown:
@@ -159,6 +154,14 @@ class Undoing:
             self._find([record], None, "unchanged")
         else:
             self._find([record], None, Clash(reason="another file has taken its place since"))
+
+    def _home(self, record: ChangeRecord) -> str | None:
+        """Return the path in the draft at which what a record took away belongs; None if its folder is gone."""
+        folder, name = (
+            self._names.paths[self._homes[record.number]],
+            (record.old_path or record.path).rpartition("/")[2],
+        )
+        return f"{folder}/{name}" if folder else None if folder is None else name
 
     def _extend(self, record: ChangeRecord, where: str) -> None:
         kind = _KINDS[record.operation]
@@ -245,7 +248,7 @@ class Undoing:
         return replace(here, version=version_of(merged.content), mode=mode, made=merged.content)
 
     def _move_back(self, record: ChangeRecord, where: str) -> None:
-        home, is_folder = self._names.paths[self._homes[record.number]], record.operation is Operation.MOVE_DIRECTORY
+        home, is_folder = self._home(record), record.operation is Operation.MOVE_DIRECTORY
         _, here = self._settled(home), self._settled(where)
         if home is None or here is None or (here.kind == "directory") != is_folder:
             self._find([record], None, Clash(reason="it is no longer there"))

@@ -264,8 +264,10 @@ async def test_an_edit_is_found_under_the_name_that_others_gave_the_file(
 async def test_a_moved_folder_goes_back(alice: FileToolsFacade, bob: FileToolsFacade, root: Path) -> None:
     await alice.move_file("d", "x/t")
     await bob.write_file("x/t/e.txt", "edited\n")
+    await bob.create_directory("d")
+    await bob.move_file("d", "other")  # another folder that had the name meanwhile
     result = await alice.undo()
-    assert snapshot(root) == {**BEFORE, "d/e.txt": b"edited\n"}
+    assert snapshot(root) == {**BEFORE, "d/e.txt": b"edited\n", "other": None}
     assert [file.action for file in result.files] == ["move_directory", "delete_directory"]
     await assert_at_rest(alice, root)
 
@@ -285,8 +287,10 @@ async def test_a_deleted_folder_comes_back_with_what_nobody_had_recorded(
     await alice.redo()
     assert snapshot(root) == {"a.txt": BEFORE["a.txt"]}
     await bob.create_directory("new")
-    await bob.move_file("new", "d")  # another folder has the name meanwhile
+    await bob.move_file("new", "d")  # other folders have the name meanwhile
     await bob.delete_directory("d")
+    await bob.create_directory("d")
+    await bob.move_file("d", "other")
     await alice.undo()
     assert os.readlink(root / "d" / "link") == "e.txt"
 

@@ -44,10 +44,12 @@ class OpenDocuments:
         self._fall_behind = fall_behind
         self.by_handle: dict[str, OpenDocument] = {}
         self._text_turn = asyncio.Lock()
+        self._opening = asyncio.Semaphore(MOST_OPENING)
 
     async def open(self, frame: frames.Open) -> None:
         """Open a document, or resume a handle, and send its text."""
-        async with self._one_text():
+        async with self._opening:
+            await self._outbox.room(TEXT_ROOM_CHARACTERS)
             if frame.handle is None:
                 document = self._followed(await self.files.buffers.open(frame.path))
             else:
@@ -55,11 +57,10 @@ class OpenDocuments:
                 async with self._hub.handover:
                     opened = await self._resume_handle(frame.handle) or await self.files.buffers.open(frame.path)
                     document = self._followed(opened)
-            if (
-                frame.handle == document.handle
-                and frame.buffer_version is not None
-                and await self._resume_text(frame, document)
-            ):
+                del opened  # its text, which may be long
+        async with self._one_text():
+            is_known = frame.handle == document.handle and frame.buffer_version is not None
+            if is_known and await self._resume_text(frame, document):
                 return
             # Read again now that the document is followed: it may have changed just before.
             await self._send_whole(document, lambda plain: frame_text("ack", id=frame.id, of="open", **plain))
@@ -197,5 +198,7 @@ class OpenDocuments:
 _SENT_AS_EDITS = ("edits", "buffer_version")
 TEXT_ROOM_CHARACTERS: Final = 64 * 1024
 """A text is sent only while fewer characters wait for the client."""
+MOST_OPENING: Final = 4
+"""Documents that are opened at once: one may wait for a change that is being made, and each has its whole text in memory."""
 RENEW_SECONDS: Final = 20.0
 """A third of the time after which a handle lapses."""

@@ -241,6 +241,15 @@ async def test_one_text_at_a_time_waits_for_a_client_that_opens_many(
         assert outbox.most == 1
 
 
+async def test_opening_does_not_wait_for_other_documents_that_are_opened(files: FileToolsFacade, hub: Hub) -> None:
+    async with connected(files, hub, ANN) as client:
+        async with hub.handover:
+            waiting = asyncio.create_task(client.do("open", path="list.txt", handle="gone"))
+            await client.do("ping")
+            await client.do("open", path="list.txt")
+        await waiting
+
+
 def test_the_text_of_a_large_document_leaves_room_for_other_frames() -> None:
     outbox = Outbox()
     outbox.put_now(frame_text("ack", text="\n" * 10 * 1024 * 1024))
