@@ -47,13 +47,6 @@ def runs(program: str, **options: Any) -> AgentRuns:
 
 
 @pytest.fixture
-def root(tmp_path: Path) -> Path:
-    place = tmp_path / "root"
-    place.mkdir()
-    return place
-
-
-@pytest.fixture
 async def files(root: Path) -> AsyncIterator[FileToolsFacade]:
     children = Path(f"/proc/self/task/{os.getpid()}/children")
     before = set(children.read_text().split())  # other tests may have left helpers of the interpreter

@@ -27,13 +27,6 @@ LINES = "".join(f"line {number}\n" for number in range(3000))
 T = TypeVar("T")
 
 
-@pytest.fixture
-def root(tmp_path: Path) -> Path:
-    place = tmp_path / "root"
-    place.mkdir()
-    return place
-
-
 async def keep(files: FileToolsFacade, text: str, **options: Any) -> str:
     frame = await files.descriptors().run(partial(Descriptors.create, text=text, **options))
     return str(frame.attributes["fd"])
