@@ -77,6 +77,14 @@ async def test_windows_and_agents_end_with_one_text(files: FileToolsFacade, seed
         assert (shown.text, shown.version, shown.is_dirty) == (truth.text, truth.buffer_version, truth.dirty)
 
 
+async def test_an_agents_edit_reaches_a_window_in_which_nobody_types(files: FileToolsFacade) -> None:
+    window = Window(files, "ann")
+    await window.open("a.txt")
+    for number in (3, 4):
+        await files.for_actor(AGENT).edit_file("a.txt", old=f"line {number} ", new=f"LINE {number} ")
+        await steps_until(partial(window.is_at, number - 1))
+
+
 async def test_typing_saving_and_moving_ask_for_nothing(files: FileToolsFacade) -> None:
     window = Window(files, "ann")
     await window.open("a.txt")

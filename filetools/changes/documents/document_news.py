@@ -46,9 +46,7 @@ class DocumentNews:
                     self._parts.bus.publish(event)
 
     async def follow(self, documents: Sequence[Document]) -> None:
-        """Update documents from their files, and publish an event for each that cannot be updated."""
-        if not documents:
-            return
+        """Update documents from their files, publish new events, and one for each document that cannot be updated."""
         behind = await self._parts.workers.run(partial(self._follow, documents))
         await self.publish()
         for document, head in behind:

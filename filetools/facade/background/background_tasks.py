@@ -190,7 +190,6 @@ class BackgroundTasks:
             self._parts.bus.publish(
                 events.BufferAbandoned(path=document.path, document=document.id, actor=author, kept_version=version)
             )
-        await self._runner.news.publish()
         await self._runner.news.follow(await self._parts.workers.run(self._parts.journal.documents.behind))
 
     async def _recover(self) -> None:
