@@ -52,7 +52,7 @@ class Health(Struct, frozen=True, kw_only=True):
     has_state: bool
     """True if it has a state directory; a root without one was never opened."""
     journal: JournalReport | None = None
-    """None if there is no journal yet, or it is another user's."""
+    """None before a journal is made, and for a journal of another user."""
     misplaced: tuple[str, ...] = ()
     """Entries besides the journal that prevent opening: unreadable or of the wrong type; relative to the state directory."""
 

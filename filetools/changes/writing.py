@@ -133,7 +133,7 @@ def decide_write(now: KnownPath, new: WriteRequest, settings: Settings, *, is_fo
         return replace(plain, base=known.base)
     if is_forced or known.base == now.seen.version:
         return plain
-    # Of bytes there is no text that could be merged, even if they hold one.
+    # Bytes are never merged, even if they are text.
     proposed = new.content if coded.text is not None and isinstance(new.content, str) else None
     return merged_into(plain, now, known, proposed, settings)
 
@@ -280,8 +280,8 @@ def merged_into(
         settings: Which files are prose, so that a line that both changed may be merged by words.
 
     Raises:
-        EditConflictError: The changes overlap, or there is no text to merge; both sides are in the details.
-        VersionMismatchError: The version that the text was made from is no longer kept.
+        EditConflictError: The changes overlap, or one side is binary; both sides are in the details.
+        VersionMismatchError: The version that the text was made from has been removed from the history.
         EncodingError: The file's encoding lacks a character of the proposal.
     """
     path, current = now.seen.path, now.seen.version
@@ -324,7 +324,7 @@ def on_top(plain: PutDecision, before: SeenPath, now: KnownPath, *, is_strict: b
         settings: Which files are prose.
 
     Raises:
-        EditConflictError: Changes of others overlap with the text, or there is no text to merge.
+        EditConflictError: Changes of others overlap with the text, or one side is binary.
         VersionMismatchError: The text must not be merged, or what it changed is not kept any more.
         PathExistsError: Others made a file where there was none.
     """

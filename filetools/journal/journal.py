@@ -183,7 +183,7 @@ class Journal:
 
         Args:
             since: Number of the last record already seen.
-            limit: Maximum number of records; if fewer are returned, there are no more.
+            limit: Maximum number of records; fewer mean that these are all.
             key: Only changes of this path, including moves from and onto it.
             newest_first: Order by descending number and include pending records.
             foreign_only: Leave out records committed through this instance.

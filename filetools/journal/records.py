@@ -346,7 +346,7 @@ class History:
 
         Args:
             wanted: Selects the records.
-            limit: Maximum number of records; if fewer are returned, there are no more.
+            limit: Maximum number of records; fewer mean that these are all.
         """
         given = {name: value for name, value in structs.asdict(wanted).items() if value is not None}
         conditions = " AND ".join(_CONDITIONS[name] for name in given)

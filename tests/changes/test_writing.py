@@ -40,7 +40,7 @@ def knows(*contents: bytes, encoding: str | None = None, is_whole: bool = True) 
 
 
 def known(path: str, content: bytes | None, rows: Rows = (), *kept: bytes) -> KnownPath:
-    """Return a file as an agent sees it; None is no file."""
+    """Return a file as an agent sees it; None for a missing file."""
     stat = None if content is None else FileStat("file", len(content), 0o644, 0, 0, 0, 0)
     version = None if content is None else version_of(content)
     look = Look(path=WorkspacePath(path), key=path, view=View(head=None), taken_ns=0, stat=stat, version=version)

@@ -156,7 +156,7 @@ class DecidePut(Struct, frozen=True, kw_only=True):
         """Return the text, merged with what others have written meanwhile.
 
         Raises:
-            EditConflictError: Their changes and this one overlap, or there is no text to merge.
+            EditConflictError: Their changes and this one overlap, or one side is binary.
             VersionMismatchError: The caller had named the version that it changes, or the base is not kept any more.
             PathExistsError: Others made a file where there was none.
         """
