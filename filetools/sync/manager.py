@@ -290,12 +290,11 @@ class SyncManager:
                 self._attach(row, self._open_added(row)).start()
 
     def _attach(self, row: MirrorRow, store: Store) -> Mirror:
-        files = MirrorFiles(
-            store, self.context.journal, self.context.key, max_foreign_bytes=self.context.settings.max_foreign_bytes
-        )
         taken = {mirror.name for mirror in self._mirrors}
         names = chain(("mirror",), (f"mirror {number}" for number in count(2)))
-        mirror = Mirror(next(name for name in names if name not in taken), row, files, self.context)
+        mirror = Mirror(
+            next(name for name in names if name not in taken), MirrorFiles(row, store, self.context), self.context
+        )
         self._mirrors = (*self._mirrors, mirror)
         return mirror
 

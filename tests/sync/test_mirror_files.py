@@ -11,18 +11,16 @@ import pytest
 from filetools.content.version import version_of
 from filetools.errors import DiskFullError, StorageFailedError
 from filetools.journal.backlog import BacklogEntry
-from filetools.journal.journal import Journal
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.sync import worker
-from filetools.sync.mirror_files import MirrorFiles
-from tests.support.mirror_worlds import kept_in, local_store, scripted, tree, world
+from tests.support.mirror_worlds import local_store, scripted, tree, world
 
 
 @pytest.mark.parametrize("moment", ["Displaced.is_untouched", "Displaced.read", "Displaced.discard"])
-def test_a_leftover_that_another_process_removes_first_is_nobodys_failure(tmp_path: Path, moment: str) -> None:
+async def test_a_leftover_that_another_process_removes_first_is_nobodys_failure(tmp_path: Path, moment: str) -> None:
     names = [f"999999-1-0-0-00000000{number:08x}" for number in range(3)]
     inner = local_store(tmp_path / "mirror")
-    temporary = tmp_path / "mirror" / ".filetools" / "tmp"
+    temporary = tmp_path / "mirror/.filetools/tmp"
     for name in names:
         (temporary / name).write_text(name)
 
@@ -30,49 +28,41 @@ def test_a_leftover_that_another_process_removes_first_is_nobodys_failure(tmp_pa
         if method == moment:
             next(temporary.iterdir()).unlink()
 
-    journal = Journal(tmp_path, durability="relaxed")
-    files = MirrorFiles(scripted(inner, before=remove_first), journal, str, max_foreign_bytes=1024)
-    files.sweep()
-    assert kept_in(journal) == []
-    journal.close()
+    async with world(tmp_path, scripted(inner, before=remove_first), is_filled=False, is_started=False) as opened:
+        opened.mirror_files().sweep()
+        assert opened.kept == []
     assert list(temporary.iterdir()) == []
 
 
-def test_a_file_that_cannot_be_read_is_replaced(tmp_path: Path) -> None:
+async def test_a_file_that_cannot_be_read_is_replaced(tmp_path: Path) -> None:
     def fail(method: str, path: str) -> None:
         if method == "open":
             raise StorageFailedError(path, "a bad sector")
 
     inner = local_store(tmp_path / "mirror")
     (tmp_path / "mirror" / "a").write_bytes(b"1")
-    journal = Journal(tmp_path, durability="relaxed")
-    files = MirrorFiles(scripted(inner, before=fail), journal, str, max_foreign_bytes=1024)
-    files.put(WorkspacePath("a"), b"2", version_of(b"2"), None, size=1, must_write=False)
-    journal.close()
+    async with world(tmp_path, scripted(inner, before=fail), is_started=False) as opened:
+        opened.mirror_files().put(WorkspacePath("a"), b"2", version_of(b"2"), None, size=1, must_write=False)
     assert (tmp_path / "mirror" / "a").read_bytes() == b"2"
 
 
-def test_a_file_of_others_with_the_inode_of_a_discarded_one_is_kept(tmp_path: Path) -> None:
-    journal = Journal(tmp_path, durability="relaxed")
+async def test_a_file_of_others_with_the_inode_of_a_discarded_one_is_kept(tmp_path: Path) -> None:
     mirror, spare = tmp_path / "mirror", tmp_path / "spare"
-    store = local_store(mirror)
-    files = MirrorFiles(store, journal, str, max_foreign_bytes=1024)
 
     def put(path: str, content: bytes) -> None:
         files.put(WorkspacePath(path), content, version_of(content), None, size=1, must_write=False)
 
-    put("a", b"1")
-    os.link(mirror / "a", spare)  # keeps the inode
-    stat = spare.stat()
-    put("a", b"2")
-    spare.write_bytes(b"x")
-    os.utime(spare, ns=(stat.st_atime_ns, stat.st_mtime_ns))  # as within one tick of the clock
-    spare.rename(mirror / "b")
-    put("b", b"3")
-    kept = kept_in(journal)
-    journal.close()
-    store.close()
-    assert kept == [("b", b"x")]
+    async with world(tmp_path, local_store(mirror), is_started=False) as opened:
+        files = opened.mirror_files()
+        put("a", b"1")
+        os.link(mirror / "a", spare)  # keeps the inode
+        stat = spare.stat()
+        put("a", b"2")
+        spare.write_bytes(b"x")
+        os.utime(spare, ns=(stat.st_atime_ns, stat.st_mtime_ns))  # as within one tick of the clock
+        spare.rename(mirror / "b")
+        put("b", b"3")
+        assert opened.kept == [("b", b"x")]
 
 
 LARGE_BYTES = 8 * 1024 * 1024
@@ -151,14 +141,13 @@ def _make_sparse(place: Path) -> None:
         file.truncate(LARGE_BYTES)
 
 
-def test_a_copy_that_a_dead_process_did_not_finish_is_removed_whatever_its_size(tmp_path: Path) -> None:
-    journal = Journal(tmp_path, durability="relaxed")
+async def test_a_copy_that_a_dead_process_did_not_finish_is_removed_whatever_its_size(tmp_path: Path) -> None:
     store = local_store(tmp_path / "mirror")
     temporary = tmp_path / "mirror/.filetools/tmp"
     for name in ("999999-1-0-0-0000000000000001.part", "999999-1-0-0-0000000000000002"):
         (temporary / name).write_bytes(b"larger than that")
-    MirrorFiles(store, journal, str, max_foreign_bytes=8).sweep()
-    journal.close()
+    async with world(tmp_path, store, is_filled=False, is_started=False, max_foreign_bytes=8) as opened:
+        opened.mirror_files().sweep()
     assert [place.name for place in temporary.iterdir()] == ["999999-1-0-0-0000000000000002"]
 
 
