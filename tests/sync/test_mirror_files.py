@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from filetools.content.version import version_of
-from filetools.errors import DiskFullError, StorageFailedError
+from filetools.errors import AbortedError, DiskFullError, StorageFailedError
 from filetools.journal.backlog import BacklogEntry
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.sync import worker
+from tests.support.inside import mirror_of
 from tests.support.mirror_worlds import local_store, scripted, tree, world
 
 
@@ -131,6 +134,57 @@ async def test_a_large_file_that_changes_while_it_is_copied_is_not_copied_as_it_
         await opened.until(lambda: is_changed)
         await opened.until_paid()
         assert tree(opened.primary) == tree(mirror)
+
+
+async def test_a_synchronisation_does_not_wait_for_a_large_file_that_it_did_not_find(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(worker, "_LONGEST_LOOK_SECONDS", 0.0)
+    is_found, is_synced, large = threading.Event(), threading.Event(), BacklogEntry(key="big", path="big", number=0)
+
+    def find_large(method: str, path: str) -> None:
+        if (method, path) == ("Prepared.exchange", "a"):
+            opened.journal.backlog.add("mirror", [large])
+            is_found.set()
+
+    def wait(method: str, path: str) -> None:
+        if (method, path, is_found.is_set()) == ("Reader.read_at", "big", True):
+            is_synced.wait(0.2)  # for each of many parts
+
+    mirror, copy = scripted(local_store(tmp_path / "mirror"), before=find_large), tmp_path / "mirror/big"
+    async with world(tmp_path, mirror, is_started=False) as opened:
+        for folder in (opened.root, tmp_path / "mirror"):
+            _make_sparse(folder / "big")
+        former = copy.stat().st_ino
+        await opened.build(primary=scripted(opened.primary, before=wait)).start()
+        (opened.root / "a").write_bytes(b"1")
+        assert (await opened.manager.sync_all()).added == ["a"]
+        assert copy.stat().st_ino == former
+        is_synced.set()
+        await opened.until_paid()
+        assert copy.stat().st_ino != former
+
+
+async def test_an_aborted_synchronisation_copies_no_large_file_that_waits(tmp_path: Path) -> None:
+    loop, abort, is_aborted = asyncio.get_running_loop(), asyncio.Event(), threading.Event()
+
+    def stop(method: str, path: str) -> None:
+        if (method, path, is_aborted.is_set()) == ("Reader.read_at", "big0", False):
+            loop.call_soon_threadsafe(abort.set)
+            is_aborted.wait(60)
+
+    mirror = local_store(tmp_path / "mirror")
+    async with world(tmp_path, mirror, is_started=False) as opened:
+        await opened.build(primary=scripted(opened.primary, before=stop)).start()
+        await opened.write("0", b"0")
+        for number in range(2):
+            _make_sparse(opened.root / f"big{number}")
+        with pytest.raises(AbortedError):
+            await opened.manager.sync_all(abort=abort)
+        is_aborted.set()
+        await opened.run(lambda: mirror_of(opened.manager).wait_for_round(60))
+        assert await opened.write("a", b"1") == "in_sync"
+        assert "big1" not in tree(mirror)
 
 
 def _make_sparse(place: Path) -> None:

@@ -212,6 +212,22 @@ async def test_names_that_no_tool_can_write_are_mirrored_too(opened: World, inne
     result.to_dict()
 
 
+async def test_a_refused_name_that_is_not_utf8_is_escaped_in_events(tmp_path: Path, inner: LocalStore) -> None:
+    bad = os.fsdecode(b"bad-\xff")
+
+    def refuse(method: str, path: str) -> None:
+        if (method, path) == ("prepare", bad):
+            raise AccessDeniedError(path)
+
+    mirror = scripted(inner, before=refuse)
+    async with world(tmp_path, mirror, is_started=False, mirror_probe_seconds=0.01) as opened:
+        (opened.root / bad).write_bytes(b"1")
+        opened.journal.backlog.add("mirror", [BacklogEntry(key=bad, path=bad, number=0)])
+        await opened.manager.start()
+        await opened.until(lambda: bool(opened.named("sync:error")))
+        assert [event.to_dict()["file"] for event in opened.named("sync:error")] == ["bad-\\udcff"]
+
+
 async def test_a_file_and_a_folder_of_the_same_name_are_exchanged(
     opened: World, inner: LocalStore, tmp_path: Path
 ) -> None:
