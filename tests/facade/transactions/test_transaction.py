@@ -300,14 +300,15 @@ async def test_nothing_is_changed_locked_or_told_before_the_end(files: FileTools
         "t/s/f.txt": b"f\n", "z.bin": b"\x00\x01",
     }  # fmt: skip
     assert names_of(events) == [
-        ("directory:renamed", "t"), ("file:modified", "a.txt"), ("file:deleted", "b.txt"), ("directory:created", "x"),
+        ("directory:created", "x"), ("directory:renamed", "t"), ("file:modified", "a.txt"), ("file:deleted", "b.txt"),
         ("file:created", "x/y.txt"),
     ]  # fmt: skip
     records = (await files.changes()).records
     assert len({record.transaction for record in records}) == 1
     assert tx.result.number == records[-1].number
     assert [(one.operation, one.path, one.old_path) for one in tx.result.changes] == [
-        ("move_directory", "t", "d"), ("modify", "a.txt", None), ("delete", "b.txt", None), ("create", "x/y.txt", None),
+        ("create_directory", "x", None), ("move_directory", "t", "d"), ("modify", "a.txt", None),
+        ("delete", "b.txt", None), ("create", "x/y.txt", None),
     ]  # fmt: skip
     await assert_at_rest(files, root)
 
@@ -352,8 +353,8 @@ async def test_the_names_of_a_wide_folder_are_those_of_each_side(files: FileTool
 async def test_what_cancels_out_leaves_no_trace(files: FileToolsFacade, root: Path) -> None:
     events = told(files)
     async with files.transaction() as tx:
-        await tx.create_file("x/y.txt", "y")
-        await tx.delete_file("x/y.txt")
+        await tx.create_file("d/y.txt", "y")
+        await tx.delete_file("d/y.txt")
         await tx.move_file("a.txt", "c.txt")
         await tx.move_file("c.txt", "a.txt")
         await tx.write_file("b.txt", "other\n")
