@@ -77,13 +77,7 @@ class ContentEvent(TreeEvent, frozen=True, kw_only=True):
     lock_released: float | None = None
     """Seconds since the epoch when the writer released the path's lock."""
     content_loader: ContentLoader | None = None
-    """Loads the text for `content`; ignored in comparisons."""
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, ContentEvent) and self.to_dict() == other.to_dict()
-
-    def __hash__(self) -> int:
-        return hash((self.name, self.path, self.seq))
+    """Loads the text for `content`."""
 
     async def content(self) -> str | None:
         """Load the file's text at this version.
