@@ -85,9 +85,7 @@ class EventBus:
             return self._keep(ListenerQueue(listener, self.loop, limit=self._queue_limit, first=first))
 
         queue = open_queue() if is_async(listener) else None
-        return self._add(
-            Route(pattern, self._detach, listener, queue, make_queue=open_queue, once=once)
-        )
+        return self._add(Route(pattern, self._detach, listener, queue, make_queue=open_queue, once=once))
 
     def batch(self, pattern: str, listener: Listener, *, wait: float = 0.1, max_wait: float = 1.0) -> Subscription:
         """Call a listener with lists that together hold every event whose name matches, in order.

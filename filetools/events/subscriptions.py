@@ -12,8 +12,6 @@ from collections.abc import Awaitable, Callable, Iterable
 from inspect import isawaitable, iscoroutinefunction
 from typing import Any, Final
 
-from msgspec import Struct
-
 from filetools.errors import InvalidArgumentError
 from filetools.events.types import Event, Resync
 

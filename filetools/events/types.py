@@ -113,7 +113,7 @@ class FileDeleted(TreeEvent, frozen=True, kw_only=True):
 
 
 class FileRead(TreeEvent, frozen=True, kw_only=True):
-    """A file was read through a tool; on the bus only, never in the journal."""
+    """A file was read through a tool."""
 
     name: ClassVar[str] = "file:read"
 
@@ -179,7 +179,7 @@ class BufferOpened(BufferEvent, frozen=True, kw_only=True):
 
 
 class BufferChanged(BufferEvent, frozen=True, kw_only=True):
-    """The text of a document changed: somebody typed, or a change of the file or of an agent was merged into it."""
+    """A document's text changed: by typing, or by merging a change of the file or of an agent."""
 
     name: ClassVar[str] = "buffer:changed"
 

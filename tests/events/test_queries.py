@@ -21,9 +21,7 @@ async def test_a_query_nobody_answers_is_none(bus: EventBus) -> None:
     assert await bus.query("editor:text", "a.txt") is None
 
 
-async def test_a_raising_responder_is_logged_and_passed_over(
-    bus: EventBus, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_a_raising_responder_is_logged_and_passed_over(bus: EventBus, caplog: pytest.LogCaptureFixture) -> None:
     def broken(payload: str) -> str:
         raise ZeroDivisionError
 

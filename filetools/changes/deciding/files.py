@@ -70,7 +70,7 @@ def seen_by(parts: Parts, look: Look, actor: Actor) -> KnownPath:
     """
     opened, unsaved = unsaved_text(parts, look), None
     if opened is not None:
-        content, version = parts.documents.texts.bytes_of(opened)
+        content, version = opened.shown_bytes()
         unsaved = UnsavedText(opened=opened, version=version, content=content)
     return KnownPath(
         seen=look, actor=actor, rows=parts.tracker.rows(actor, look.key), unsaved=unsaved,

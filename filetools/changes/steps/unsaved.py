@@ -51,7 +51,7 @@ def unsaved_text(parts: Parts, seen: Look) -> OpenText | None:
         HeadMovedError: It has changed since the look.
     """
     document = seen.view.document
-    return None if document is None or not document.is_dirty else parts.documents.texts.at(document)
+    return None if document is None or not document.is_dirty else parts.documents.at(document)
 
 
 def disk_text(parts: Parts, seen: Look) -> str | None:
@@ -77,7 +77,7 @@ def with_document(parts: Parts, seen: Look, decision: PutDecision) -> PutDecisio
     is_unchanged = decision.facts.version == seen.version and decision.base is None
     if document is None or decision.in_buffer or decision.document is not None or is_unchanged:
         return decision
-    opened = parts.documents.texts.at(document)
+    opened = parts.documents.at(document)
     text, is_edit, on_conflict = decision.text_for(seen.path), decision.report is not None, decision.on_conflict
     if not document.is_dirty:
         if text is None:
@@ -112,7 +112,7 @@ def with_document(parts: Parts, seen: Look, decision: PutDecision) -> PutDecisio
 
 def _text_of(parts: Parts, seen: Look, opened: OpenText, version: str | None) -> str:
     """Return the text of a version of a file with unsaved text; None for the file as it is."""
-    if version == parts.documents.texts.bytes_of(opened)[1]:
+    if version == opened.shown_bytes()[1]:
         return opened.text
     if version is None or version == seen.version:
         on_disk = disk_text(parts, seen)
@@ -169,7 +169,7 @@ def put_beside(parts: Parts, seen: Look, opened: OpenText, base: str, proposed: 
         EditConflictError: The change overlaps with unsaved text.
         EncodingError: The file's encoding lacks a character of the new text.
     """
-    before = parts.documents.texts.bytes_of(opened)[1]
+    before = opened.shown_bytes()[1]
     # What is appended is added to both texts, whatever they end with.
     is_addition = plain.added_bytes is not None and proposed.startswith(base)
     caught_up = _caught_up(parts, seen, opened)
@@ -189,8 +189,8 @@ def put_beside(parts: Parts, seen: Look, opened: OpenText, base: str, proposed: 
     is_merged = text != proposed
     if on_disk is None:
         change = structs.replace(typed(opened, edits, reason="merged"), is_parent=True)
-        content = structs.replace(opened, text=text).shown_bytes()
-        facts = describe(content, text, form, name=seen.path, version=version_of(content))
+        content, version = structs.replace(opened, text=text).shown_bytes()
+        facts = describe(content, text, form, name=seen.path, version=version)
         is_new = text != opened.text
         return structs.replace(
             plain, content=content, facts=facts, is_merged=is_merged, foreign=foreign, edits=None, in_buffer=True,
@@ -206,10 +206,10 @@ def put_beside(parts: Parts, seen: Look, opened: OpenText, base: str, proposed: 
         change = rebased(opened, text, facts, edits=edits, file_text=file_text, reason="merged")
         document = structs.replace(opened.document, text_format=change.text_format)
         after = structs.replace(opened, text=text, document=document, base=on_disk, base_text=file_text or "")
-    shown = after.shown_bytes()
+    content, version = after.shown_bytes()
     return structs.replace(
         plain, content=on_disk, facts=facts, is_merged=is_merged, foreign=foreign, edits=None, in_buffer=False,
-        document=change, shown=ShownText(before=before, version=version_of(shown), content=shown, text=text),
+        document=change, shown=ShownText(before=before, version=version, content=content, text=text),
     )  # fmt: skip
 
 
@@ -218,7 +218,7 @@ def overwritten(parts: Parts, seen: Look, opened: OpenText, decision: PutDecisio
     text = decision.text_for(seen.path)
     if text is None:
         raise unsaved_error(seen.path, opened.document.version, "and what would replace it is binary")
-    kept, before = parts.documents.texts.bytes_of(opened)
+    kept, before = opened.shown_bytes()
     shown = ShownText(before=before, version=decision.facts.version, content=decision.content, text=text)
     document = rebased(opened, text, decision.facts)
     return structs.replace(decision, document=document, kept_unsaved=kept, shown=shown)
@@ -290,7 +290,7 @@ def keep_unsaved(parts: Parts, seen: Look, decision: PutDecision) -> None:
         return
     kept = decision.kept_unsaved
     if decision.in_buffer and document.is_dirty:
-        content, version = parts.documents.texts.bytes_of(parts.documents.texts.at(document))
+        content, version = parts.documents.at(document).shown_bytes()
         newest = parts.journal.records(key=seen.key, limit=RECENT_RECORDS, newest_first=True)
         # A record, not only the bytes, so that the text is found among the versions of the path.
         kept = None if any(record.after == version for record in newest) else content

@@ -142,10 +142,10 @@ def _buffer(parts: Parts, path: WorkspacePath, request: ReadRequest, actor: Acto
     """Read the unsaved text of a path; None if there is none."""
     key = parts.workspace.key(path)
     document = parts.view(key).document if parts.documents.known.is_dirty(key) else None
-    opened = None if document is None else parts.documents.texts.newest(document.id)
+    opened = None if document is None else parts.documents.newest(document.id)
     if opened is None or not opened.document.is_dirty:
         return None
-    content, version = parts.documents.texts.bytes_of(opened)
+    content, version = opened.shown_bytes()
     form = opened.document.text_format
     facts = describe(content, opened.text, form, name=path, version=version)
     head = parts.view(key).head
