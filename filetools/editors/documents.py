@@ -9,7 +9,7 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import Collection, Iterable, Sequence
-from functools import partial
+from functools import cached_property, partial
 from typing import Annotated, Final
 
 from msgspec import Meta, Struct, ValidationError, convert, structs, to_builtins
@@ -41,7 +41,7 @@ MOST_TRIES: Final = 100
 """How often an edit is rebased because another edit was first, before it fails."""
 
 
-class OpenText(Struct, frozen=True, kw_only=True):
+class OpenText(Struct, frozen=True, kw_only=True, dict=True):
     """A document and its text at one moment."""
 
     document: Document
@@ -66,12 +66,18 @@ class OpenText(Struct, frozen=True, kw_only=True):
             self.base, self.base_text, form, minimal_edits(self.base_text, self.text), path=self.document.path
         )
 
-    def shown_bytes(self) -> bytes:
-        """Return the bytes of the text: as `to_bytes`, or in UTF-8 if the file's encoding lacks a character."""
+    @cached_property
+    def content(self) -> bytes:
+        """The bytes of the text: as `to_bytes`, or in UTF-8 if the file's encoding lacks a character."""
         try:
             return self.to_bytes()
         except EncodingError:
             return self.text.encode("utf-8", "surrogatepass")
+
+    @cached_property
+    def version(self) -> str:
+        """The version of `content`."""
+        return version_of(self.content)
 
 
 class OpenTexts:
@@ -108,11 +114,6 @@ class OpenTexts:
             return self._journal.contents.get(document.base)
         except VersionGoneError:
             return None  # lost with a damaged journal; the document's text does not need it
-
-    def bytes_of(self, opened: OpenText) -> tuple[bytes, str]:
-        """Return `shown_bytes` of a text and their version."""
-        content = opened.shown_bytes()
-        return content, version_of(content)
 
 
 class Documents:
