@@ -115,12 +115,13 @@ class Publisher:
         publications: list[Publication] = []
         for call, found in calls:
             publications += [(record, None) for record in found]
-            publications += [(record, call.acquired) for record in call.work.records if call.is_finished]
+            if call not in again:  # it may have had its next turn already
+                publications += [(record, call.acquired) for record in call.work.records]
         self._publish(sorted(publications, key=lambda each: each[0].number))
         for call, _ in calls:
-            if call.is_finished:
-                quietly(call.happened)
             if call not in again:
+                if call.is_finished:
+                    quietly(call.happened)
                 call.settle()
 
     def _read(self) -> tuple[int, list[ChangeRecord]]:
