@@ -36,7 +36,7 @@ LARGEST_COMPARED: Final = 1024 * 1024
 """Texts with more bytes are refused without a diff."""
 LARGEST_DIFF: Final = 20_000
 """Characters of a diff in an error."""
-BASE_GONE: Final = "the text you knew is no longer kept, so it cannot be merged"
+BASE_GONE: Final = "the version that you last saw is not stored any more, so your text cannot be merged"
 _SHORT_VERSION: Final = re.compile(r"[0-9a-f]{12,64}")
 
 
@@ -235,7 +235,7 @@ def unmergeable(
             suggested_action="Read it first, then repeat the call without a version to make the file again.",
             details=details,
         )
-    message = f"{path} is no longer at the version that your text is based on, and {reason}"
+    message = f"{path} has changed since the version that your text is based on, and {reason}"
     return EditConflictError(message, path=path, details=details)
 
 
