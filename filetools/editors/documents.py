@@ -10,7 +10,7 @@ import secrets
 import time
 from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
-from functools import partial
+from functools import cached_property, partial
 from typing import Annotated, Final
 
 from msgspec import Meta, Struct, ValidationError, convert, structs, to_builtins
@@ -42,7 +42,7 @@ MOST_TRIES: Final = 100
 """How often an edit is rebased because another edit was first, before it fails."""
 
 
-class OpenText(Struct, frozen=True, kw_only=True):
+class OpenText(Struct, frozen=True, kw_only=True, dict=True):
     """A document and its text at one moment."""
 
     document: Document
@@ -67,13 +67,18 @@ class OpenText(Struct, frozen=True, kw_only=True):
             self.base, self.base_text, form, minimal_edits(self.base_text, self.text), path=self.document.path
         )
 
-    def shown_bytes(self) -> tuple[bytes, str]:
-        """Return the bytes and version of the text: as `to_bytes`, or in UTF-8 if the encoding lacks a character."""
+    @cached_property
+    def content(self) -> bytes:
+        """The bytes of the text: as `to_bytes`, or in UTF-8 if the file's encoding lacks a character."""
         try:
-            content = self.to_bytes()
+            return self.to_bytes()
         except EncodingError:
-            content = self.text.encode("utf-8", "surrogatepass")
-        return content, version_of(content)
+            return self.text.encode("utf-8", "surrogatepass")
+
+    @cached_property
+    def version(self) -> str:
+        """The version of `content`."""
+        return version_of(self.content)
 
 
 class Documents:

@@ -132,7 +132,7 @@ class Act(Struct, frozen=True, kw_only=True):
         diff = _cut(diffs)
         version = None if first is None else first.look.version
         opened = None if first is None else first.opened
-        unsaved_version = None if opened is None else opened.shown_bytes()[1]
+        unsaved_version = None if opened is None else opened.version
         is_destructive = any(
             bool(contents[before]) if after is None else after != before and parts.store.stat(after) is not None
             for before, after in taken

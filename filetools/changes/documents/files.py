@@ -159,14 +159,13 @@ def keep_and_close(parts: Parts, document: Document) -> str | None:
         opened = parts.documents.newest(document.id)
         if opened is None or parts.journal.documents.handles(document.id):
             return None
-        content, version = opened.shown_bytes()
         closing = DocumentClosing(id=document.id, expected_version=opened.document.version)
-        draft = structs.replace(aside(parts, opened.document, content), document=closing)
+        draft = structs.replace(aside(parts, opened.document, opened.content), document=closing)
         try:
             parts.journal.commit([draft], parts.documents.author(opened.document))
         except HeadMovedError:
             continue
-        return version
+        return opened.version
     return None
 
 
