@@ -214,7 +214,7 @@ class BufferClosed(BufferEvent, frozen=True, kw_only=True):
 
 
 class BufferAbandoned(BufferEvent, frozen=True, kw_only=True):
-    """The last editor of a document vanished or closed it with unsaved text, which was kept as a version of its path."""
+    """The last editor of a document left unsaved text, which was kept as a version of its path."""
 
     name: ClassVar[str] = "buffer:abandoned"
 
@@ -222,7 +222,7 @@ class BufferAbandoned(BufferEvent, frozen=True, kw_only=True):
 
 
 class BufferBehind(BufferEvent, frozen=True, kw_only=True):
-    """The file has changed in a way that cannot be merged into the unsaved text; saving will report the conflict."""
+    """The file has changed in a way that cannot be merged into the unsaved text; saving reports the conflict."""
 
     name: ClassVar[str] = "buffer:behind"
 
