@@ -199,11 +199,6 @@ class Mirror:
             request = self.asked
             return self._changed.wait_for(lambda: self._answered >= request or self._is_closed, seconds)
 
-    def finish(self, seconds: float) -> None:
-        """Process and sync the rest of the backlog, for at most `seconds`; does nothing if the mirror is not ready."""
-        if self.state == "ready":
-            self.wait_for_round(seconds)
-
     def wait_for_look(self, seconds: float) -> None:
         """Wait until the mirror's state is known, for at most `seconds`."""
         with self._changed:
@@ -215,7 +210,10 @@ class Mirror:
         self.wake(is_urgent=True)
 
     def close(self, seconds: float) -> None:
-        """Sync the written paths and end the thread; waits for at most `seconds`."""
+        """Process and sync the backlog if the mirror is ready, and end the thread; waits at most `seconds` for each."""
+        with suppress(FileToolsError):  # of the journal
+            if seconds and self.state == "ready":
+                self.wait_for_round(seconds)
         with self._changed:
             self._is_closed = True
             self._changed.notify_all()
