@@ -38,11 +38,9 @@ class MirrorProgress(Struct, frozen=True, kw_only=True):
     """The progress of a mirror, and whether it answers."""
 
     reached: int = 0
-    """Number up to which every change is in the mirror, except those of refused and unsettled paths."""
-    refused: frozenset[str] = frozenset()
-    """Keys of paths whose newest change the mirror refused."""
-    unsettled: frozenset[str] = frozenset()
-    """Keys of paths whose newest change was not applied yet."""
+    """Number up to which every change is in the mirror, except those of paths that are tried again."""
+    retried: dict[str, bool] = {}
+    """Keys of paths that are tried again: True if the mirror refused their newest change, False if it is not applied yet."""
     is_ready: bool = True
     error: str | None = None
     """The last reason why the mirror did not answer, refused a path, or is not filled yet."""
@@ -64,7 +62,7 @@ class Waiter(NamedTuple):
 
     def is_reached(self, progress: MirrorProgress) -> bool:
         """True if the mirror has, or has refused, everything that the call waits for."""
-        return progress.reached >= self.number and progress.unsettled.isdisjoint(self.keys)
+        return progress.reached >= self.number and all(progress.retried.get(key, True) for key in self.keys)
 
 
 class Mirror:
@@ -190,7 +188,7 @@ class Mirror:
             done = [each for each in self._waiters if is_over or each.is_reached(progress)]
             self._waiters = [each for each in self._waiters if each not in done]
         for each in done:
-            each.answer.set_result(each.is_reached(progress) and progress.refused.isdisjoint(each.keys))
+            each.answer.set_result(each.is_reached(progress) and progress.retried.keys().isdisjoint(each.keys))
 
     def wait_for_round(self, seconds: float) -> bool:
         """Wait until the whole backlog was processed once more and synced; False after `seconds`."""

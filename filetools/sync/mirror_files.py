@@ -34,6 +34,7 @@ from filetools.errors import (
 from filetools.journal.backlog import MirrorRow
 from filetools.models.records import EXTERNAL
 from filetools.models.words import STATE_DIRECTORY, VERSION_PREFIX, EntryType
+from filetools.paths.explain import shown
 from filetools.paths.workspace_path import ROOT, WorkspacePath
 from filetools.stores.private import foreign_name_for, state_below
 from filetools.stores.store import Displaced, FileStat, Store, make_parents, replace_file
@@ -349,7 +350,7 @@ class MirrorFiles:
             if not self._contents.has(version_of(content)):
                 self._context.journal.keep_aside(path, self._context.key(path), content, EXTERNAL)
         except FileToolsError as exc:
-            _log.warning("foreign bytes of %s stay in .filetools/displaced of the mirror: %s", path, exc)
+            _log.warning("foreign bytes of %s stay in .filetools/displaced of the mirror: %s", shown(path), exc)
             return False
         return True
 

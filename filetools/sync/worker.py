@@ -276,12 +276,8 @@ class BacklogWorker:
             page = len(entries)
             self._seen = entries[-1].number if entries else self._seen
         self._seen = max(own, self._seen)
-        retried = [(key, retry) for key, retry in self._retries.items() if retry.number and is_text(key)]
-        self._mirror.report(
-            reached=self._seen,
-            refused=frozenset(key for key, retry in retried if retry.is_refused),
-            unsettled=frozenset(key for key, retry in retried if not retry.is_refused),
-        )
+        retried = {key: retry.is_refused for key, retry in self._retries.items() if retry.number and is_text(key)}
+        self._mirror.report(reached=self._seen, retried=retried)
 
     def _go_on(self) -> None:
         """Before the next path: sync the written ones if there are many. The last ones of a page are synced after it."""
@@ -318,7 +314,10 @@ class BacklogWorker:
         except UnreadableError as exc:
             self._refuse(entry, exc.args[0])
         except FileToolsError as exc:
-            self._raise_unless_of_path(exc)
+            if isinstance(exc, _PERHAPS_ABOUT_PATH):
+                self.files.store.probe()
+            elif not isinstance(exc, _ABOUT_PATH):
+                raise
             self._refuse(entry, exc)
             self._mirror.report(error=exc.message)
         else:
@@ -423,13 +422,12 @@ class BacklogWorker:
         """Count one more refusal; the path is tried again with growing pauses, and delays no other."""
         refused = replace(entry, tries=entry.tries + 1, reason=f"{error.code}: {error.message}")
         self._context.journal.backlog.add(self._place, [refused])
-        if refused.tries < MAX_TRIES:
-            pause = min(self._context.settings.mirror_probe_seconds * 2**entry.tries, LONGEST_PAUSE_SECONDS)
-            self._try_again(entry, pause, is_refused=True)
-            return
-        self._try_again(entry, math.inf, is_refused=True)
-        _log.error("the mirror refused %s %d times: %s", entry.path, MAX_TRIES, error)
-        self._context.publish(events.SyncError(error=error.message, error_code=error.code, file=shown(entry.path)))
+        is_last = refused.tries >= MAX_TRIES
+        pause = min(self._context.settings.mirror_probe_seconds * 2**entry.tries, LONGEST_PAUSE_SECONDS)
+        self._try_again(entry, math.inf if is_last else pause, is_refused=True)
+        if is_last:
+            _log.error("the mirror refused %s %d times: %s", shown(entry.path), MAX_TRIES, error)
+            self._context.publish(events.SyncError(error=error.message, error_code=error.code, file=shown(entry.path)))
 
     def _try_again(
         self, entry: BacklogEntry, pause_seconds: float, *, is_refused: bool = False, since: float = 0.0
@@ -440,13 +438,6 @@ class BacklogWorker:
         number = entry.number if former is None else max(entry.number, former.number)
         self._retries[entry.key] = _Retry(at, number, is_refused, since)
         self._backlog_at = min(self._backlog_at, at)
-
-    def _raise_unless_of_path(self, error: FileToolsError) -> None:
-        """Raise an error unless it concerns one path only."""
-        if isinstance(error, _PERHAPS_ABOUT_PATH):
-            self.files.store.probe()
-        elif not isinstance(error, _ABOUT_PATH):
-            raise error
 
     def _fill(self) -> None:
         """Add all that the folder lacks to the backlog. Files that the primary does not have stay.

@@ -636,7 +636,7 @@ async def test_a_change_that_waits_after_a_difference_of_its_path_has_waited_is_
     await opened.run(lambda: mirror.wait_for_round(60))
     (gone,) = opened.commit(Change(operation=Operation.DELETE, path="a", key="a"))
     opened.manager.wake(is_heard=True)
-    await opened.until(lambda: "a" in mirror.progress.unsettled)
+    await opened.until(lambda: mirror.progress.retried == {"a": False})
     file.unlink()
     opened.journal.marks.applied([gone.number])
     await opened.until(lambda: opened.journal.backlog.behind("mirror") == [])
