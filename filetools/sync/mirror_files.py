@@ -94,13 +94,17 @@ class MirrorFiles:
         """Check which folder is at the place, and set `row`, `is_filled` and `is_older`.
 
         Raises:
-            SyncFailedError: The mirror was removed from the root, or another folder is at the place of an added one.
+            SyncFailedError: The mirror was removed from the root; another folder is at the place of an added one; or the
+                folder has lost its marker since it was filled.
         """
         row = self.row = self._registered()
         marker = self._marker()
         self.is_older = row.is_or_was(marker)
         if row.root is not None and not self.is_older:
             raise SyncFailedError(None, "another folder is at its place")
+        was_filled, self.is_filled = self.is_filled, False
+        if was_filled and marker is None:  # what was written to the former folder must not count as written to this one
+            raise SyncFailedError(None, "its folder was emptied")
         self.is_filled = row.is_filled and marker == row.identity and not self._is_emptied()
         if row.is_filled and not self.is_filled:
             # Before the first write to this folder: if the former folder returns, it lacks what was written here.

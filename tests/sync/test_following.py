@@ -17,6 +17,7 @@ from filetools.errors import (
     FileToolsError,
     StateDamagedError,
     StorageFailedError,
+    SyncFailedError,
     WorkspaceGoneError,
 )
 from filetools.events.types import SyncError, SyncPaused, SyncResumed
@@ -374,7 +375,9 @@ async def test_other_kinds_in_the_way_are_kept_and_replaced(tmp_path: Path) -> N
         assert not (tmp_path / "b").exists()
 
 
-async def test_a_folder_without_its_marker_is_filled_anew(inner: LocalStore, tmp_path: Path) -> None:
+async def test_only_a_folder_that_was_filled_counts_as_emptied_without_its_marker(
+    inner: LocalStore, tmp_path: Path
+) -> None:
     async with world(tmp_path, inner, is_filled=False, is_started=False) as opened:
         files = opened.mirror_files()
         files.establish()
@@ -382,6 +385,8 @@ async def test_a_folder_without_its_marker_is_filled_anew(inner: LocalStore, tmp
         files.establish()
         assert files.is_filled
         inner.remove(MARKER).discard()
+        with pytest.raises(SyncFailedError, match="emptied"):
+            files.establish()
         files.establish()
         assert not files.is_filled
 
