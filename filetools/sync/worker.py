@@ -244,8 +244,7 @@ class BacklogWorker:
             self._go_on()
             retry = self._retries.get(entry.key)
             is_written = entry.number > 0 and self.has_written(entry)
-            large = self._large.get(entry.key)
-            is_waiting = large is not None and large.number == entry.number
+            is_waiting = entry.key in self._large and self._large[entry.key].number == entry.number
             if retry is not None and retry.is_refused and entry.tries and retry.at > time.monotonic():
                 self._backlog_at = min(self._backlog_at, retry.at)
             elif entry.tries < MAX_TRIES and not is_written and not is_waiting:

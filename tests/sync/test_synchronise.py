@@ -119,8 +119,10 @@ async def test_one_failing_file_does_not_stop_the_rest(inner: LocalStore, tmp_pa
         assert tree(inner) == {"0": b"0", "a": b"1", "c": b"3"}
 
 
-async def test_a_folder_that_cannot_be_listed_loses_nothing_in_the_mirror(opened: World, inner: LocalStore) -> None:
-
+@pytest.mark.parametrize("preview", [True, False])
+async def test_a_folder_that_cannot_be_listed_loses_nothing_in_the_mirror(
+    opened: World, inner: LocalStore, preview: bool
+) -> None:
     def fail(method: str, path: str) -> None:
         if method == "scan" and path == "d":
             raise AccessDeniedError(path)
@@ -128,7 +130,7 @@ async def test_a_folder_that_cannot_be_listed_loses_nothing_in_the_mirror(opened
     await opened.write("d/a", b"1")
     await opened.write("b", b"2")
     opened.build(primary=scripted(opened.primary, before=fail))
-    result = await opened.manager.sync_all()
+    result = await opened.manager.sync_all(preview)
     assert (result.success, result.deleted, [error["path"] for error in result.errors]) == (False, [], ["d"])
     assert tree(inner) == {"b": b"2", "d": None, "d/a": b"1"}
 
