@@ -100,7 +100,8 @@ class OwnedRows(Struct, frozen=True, kw_only=True):
     def _put(self, row: TableRow, name: str | None) -> str:
         """Put a row under a name, replacing an existing one; without a name, under a new unused ID."""
         table, counted = self.table, self._key("")
-        while True:
+
+        def work() -> tuple[str, list[TableRow]]:
             there, rows = None, list[TableRow]()
             if name is not None:
                 given, there = name, table.get(self._key(name))
@@ -111,8 +112,9 @@ class OwnedRows(Struct, frozen=True, kw_only=True):
                 rows = [structs.replace(counter, value={"last": counter.value["last"] + 1})]
                 given = f"fd:{rows[0].value['last']}"
             rows.append(structs.replace(row, key=self._key(given), revision=0 if there is None else there.revision))
-            if table.put(rows):  # otherwise another process has just taken the number
-                return given
+            return given, rows
+
+        return table.change(work)  # again if another process has just taken the number
 
     def row(self, fd: str) -> TableRow:
         """Return the row of a readable descriptor.
