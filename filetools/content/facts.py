@@ -21,10 +21,6 @@ class ContentFacts(Struct, frozen=True, kw_only=True):
     version: str
     size: int
     """Bytes."""
-    is_binary: bool
-    encoding: str | None
-    """Python codec name; None if binary."""
-    bom: bool
     newline: Newline | None
     """Its line ends; None if binary."""
     total_lines: int | None
@@ -126,9 +122,6 @@ def _facts(content: bytes, kind: ContentKind, text: str | None, version: str | N
     return ContentFacts(
         version=version or version_of(content),
         size=len(content),
-        is_binary=kind.is_binary,
-        encoding=kind.format.encoding if kind.format else None,
-        bom=bool(kind.format and kind.format.bom),
         newline=newline,
         total_lines=total_lines,
         mime_type=kind.mime_type,

@@ -196,15 +196,15 @@ def _result(path: WorkspacePath, facts: ContentFacts, shown: str, modified_ns: i
     return ReadResult(
         path=path,
         content=shown,
-        encoding="base64" if facts.is_binary else facts.encoding or "utf-8",
+        encoding="base64" if facts.text_format is None else facts.text_format.encoding,
         size=facts.size,
         version=facts.version,
         modified=None if modified_ns is None else moment(modified_ns),
         total_lines=facts.total_lines,
         newline=facts.newline,
-        bom=None if facts.is_binary else facts.bom,
-        is_binary=facts.is_binary,
-        mime_type=facts.mime_type if facts.is_binary else None,
+        bom=None if facts.text_format is None else bool(facts.text_format.bom),
+        is_binary=facts.text_format is None,
+        mime_type=facts.mime_type if facts.text_format is None else None,
     )
 
 
