@@ -119,9 +119,7 @@ def merge(
         lines_added += len(merged) - len(now)
     if conflicts:
         return _conflicted(conflicts)
-    return MergeResult(
-        text=apply_text_edits(ours, edits), conflicts=(), foreign=tuple(foreign), edits=tuple(edits)
-    )
+    return MergeResult(text=apply_text_edits(ours, edits), conflicts=(), foreign=tuple(foreign), edits=tuple(edits))
 
 
 def merge_bytes(

@@ -20,8 +20,13 @@ from filetools.changes.deciding.files import versions_had
 from filetools.changes.parts import Parts
 from filetools.changes.read_tracker import END_OF_FILE, Span
 from filetools.changes.requests import ReadRequest
-from filetools.content.extracts.ranges import ByteSource, memory_source, read_byte_range, read_text_range
-from filetools.content.extracts.windows import read_lines
+from filetools.content.extracts.ranges import (
+    ByteSource,
+    memory_source,
+    read_byte_range,
+    read_lines,
+    read_text_range,
+)
 from filetools.content.facts import ContentFacts, describe, inspect
 from filetools.content.formats import UTF8, TextFormat, decode
 from filetools.content.kind import sniff
