@@ -147,12 +147,11 @@ def _buffer(parts: Parts, path: WorkspacePath, request: ReadRequest, actor: Acto
     """Read the unsaved text of a path; None if there is none."""
     key = parts.workspace.key(path)
     document = parts.view(key).document if parts.documents.known.is_dirty(key) else None
-    opened = None if document is None else parts.documents.texts.newest(document.id)
+    opened = None if document is None else parts.documents.newest(document.id)
     if opened is None or not opened.document.is_dirty:
         return None
-    content, version = parts.documents.texts.bytes_of(opened)
     form = opened.document.text_format
-    facts = describe(content, opened.text, form, name=path, version=version)
+    facts = describe(opened.content, opened.text, form, name=path, version=opened.version)
     head = parts.view(key).head
     disk_version = opened.document.base if head is None else head.version
     whole = _result(path, facts, opened.text, None).model_copy(
@@ -162,8 +161,8 @@ def _buffer(parts: Parts, path: WorkspacePath, request: ReadRequest, actor: Acto
             "disk_is_newer": disk_version is not None and disk_version != opened.document.base,
         }
     )
-    result = _seen(parts, actor, key, whole, facts, content, request)
-    if disk_version is not None and disk_version != version:
+    result = _seen(parts, actor, key, whole, facts, opened.content, request)
+    if disk_version is not None and disk_version != opened.version:
         # The result also names this version. A caller that gives it as `expected_version` has seen the unsaved text, which
         # must not get into the file as the caller's own change.
         parts.tracker.record_reported(actor, key, disk_version)
