@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 
 from filetools.content.facts import ContentFacts, inspect
+from filetools.content.identity_cache import IdentityCache
 
 MS = 1_000_000
 NOW = 1_700_000_000_000_000_000
