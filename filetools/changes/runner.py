@@ -26,7 +26,7 @@ from filetools.errors import (
     LockTimeoutError,
     WorkspaceGoneError,
 )
-from filetools.events.types import Event, from_record
+from filetools.events.types import from_record
 from filetools.locks.deadline import current_deadline
 from filetools.models.history import LookResult
 from filetools.models.records import Actor, ChangeRecord
@@ -197,13 +197,8 @@ class CallRunner:
             LockTimeoutError: Another process's turn took too long.
             FileToolsError: The work raised it.
         """
-        task = TurnTask(work)
-        call = TurnCall(
-            task, (), path=path, owner=owner, timeout_seconds=timeout_seconds,
-            collect=lambda publications, _found, is_over: self._collect(
-                [record for records in task.results for record in records] if is_over else (), publications
-            ),
-        )  # fmt: skip
+        task = TurnTask(lambda: call.found.extend(work()))
+        call = TurnCall(task, (), path=path, owner=owner, timeout_seconds=timeout_seconds)
         await self.turns.run(call)
 
     async def change(
@@ -254,15 +249,12 @@ class CallRunner:
                 raise AbortedError("The call", {"done": 0, "total": total})
             report_progress(done, total)
 
-        def collect(publications: list[Publication], found: Sequence[ChangeRecord], is_over: bool) -> None:
-            self._collect(found, publications)  # foreign changes first: they are older than the call's own
-            if is_over and applying.outcome is not None:
-                self._collect(applying.outcome.records, publications, call.acquired)
-                (happened or partial(record_steps, parts, actor, steps))()
-
         applying = pipeline.Pipeline(parts, steps, actor, report, lambda records: call.found.extend(records), checks)
         timeout = parts.settings.lock_timeout_seconds if lock_timeout_seconds is None else lock_timeout_seconds
-        call = TurnCall(applying, keys, path=paths[0], owner=actor.id, timeout_seconds=timeout, collect=collect)
+        call = TurnCall(
+            applying, keys, path=paths[0], owner=actor.id, timeout_seconds=timeout,
+            happened=happened or partial(record_steps, parts, actor, steps),
+        )  # fmt: skip
         self._changes.begin()
         try:
             try:
@@ -300,33 +292,20 @@ class CallRunner:
                 raise
         return hop.result()
 
-    def notice(self, records: Sequence[ChangeRecord]) -> None:
-        """Tell each actor about changes by others to files it has read."""
-        self.parts.tracker.notice(records, self.parts.workspace.key)
-
-    def _collect(
-        self, records: Sequence[ChangeRecord], publications: list[Publication], acquired: float | None = None
-    ) -> None:
-        if records:
-            self.notice(records)
-            publications.extend([(record, acquired) for record in records])
-
     def _publish(self, publications: Sequence[Publication]) -> None:
+        """Tell each actor about changes by others to files it has read, then wake followers and publish the events."""
         if publications:
-            quietly(partial(self.on_changes, [record for record, _ in publications]))
+            records = [record for record, _ in publications]
+            quietly(partial(self.parts.tracker.notice, records, self.parts.workspace.key))
+            quietly(partial(self.on_changes, records))
         for record, acquired in publications:
             quietly(partial(self._publish_one, record, acquired))
 
     def _publish_one(self, record: ChangeRecord, acquired: float | None) -> None:
-        for event in self.events_of(record, acquired, None if acquired is None else time.time()):
-            self.parts.bus.publish(event)
-
-    def events_of(
-        self, record: ChangeRecord, acquired: float | None = None, released: float | None = None
-    ) -> list[Event]:
-        """Return the events of a record, with a loader for its text."""
         loader = partial(self._load, record) if record.after is not None else None
-        return from_record(record, content_loader=loader, lock_acquired=acquired, lock_released=released)
+        released = None if acquired is None else time.time()
+        for event in from_record(record, content_loader=loader, lock_acquired=acquired, lock_released=released):
+            self.parts.bus.publish(event)
 
     async def _load(self, record: ChangeRecord) -> str | None:
         if record.after is None or (record.size or 0) > LARGEST_EVENT_CONTENT_BYTES:

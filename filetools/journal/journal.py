@@ -29,7 +29,7 @@ from filetools.journal.seen_versions import SeenVersions
 from filetools.journal.storage.birth import DATABASE_NAME, boot_id, file_id, mark_of, sync_directory
 from filetools.journal.storage.contents import LARGEST_ROW_BYTES, BlobFolder, Contents, version_from
 from filetools.journal.storage.database import Database
-from filetools.journal.storage.schema import FIRST_PENDING, IS_MOVING, IS_UNSYNCED, NEWEST
+from filetools.journal.storage.schema import FIRST_PENDING, IS_MOVING, NEWEST
 from filetools.journal.storage.translation import TRANSLATED
 from filetools.journal.table import Table
 from filetools.journal.tree_rows import TreeIndex, TreeTable
@@ -41,7 +41,8 @@ Records = tuple[ChangeRecord, ...]
 _VIEW_COLUMNS: Final = (
     f"EXISTS (SELECT 1 FROM records INDEXED BY records_moving WHERE {IS_MOVING} AND"
     " ((?1 > key || '/' AND ?1 < key || '0') OR (?1 > old_key || '/' AND ?1 < old_key || '0'))),"
-    " heads.path, heads.version, heads.size, heads.mode, heads.number, heads.applied,"
+    " heads.path, heads.version, heads.size, heads.mode, heads.number, CASE WHEN heads.number > ?2 THEN heads.applied"
+    " ELSE heads.applied AND NOT EXISTS (SELECT 1 FROM unrestored WHERE number = heads.number) END,"
     f" {DOCUMENT_COLUMNS}"
 )
 _VIEW: Final = (
@@ -160,10 +161,11 @@ class Journal:
         """Number of this process's newest record, -1 if there is none; and the number up to which gaps between own records
         show that other processes may have recorded changes."""
         self.retention = Retention(database, blobs)
+        (self._power_cut,) = database.row("SELECT coalesce(max(number), 0) FROM unrestored")
 
     def view(self, key: str) -> View:
         """Return the journal's current view of a path."""
-        blocked, path, version, size, mode, number, applied, *opened = self._database.row(_VIEW, (key,))
+        blocked, path, version, size, mode, number, applied, *opened = self._database.row(_VIEW, (key, self._power_cut))
         document = None if opened[0] is None else document_from(opened)
         head = None if number is None else Head(
             key=key, path=path, version=version_from(version), size=size, mode=mode, number=number, applied=bool(applied)
@@ -301,7 +303,7 @@ def _records_of(outcomes: Sequence[Records | Exception]) -> list[ChangeRecord]:
 def _confirmed_epoch(database: Database, durability: Durability, connection: sqlite3.Connection) -> str:
     """Return the epoch of an opened journal, starting a new one if its numbering was rolled back.
 
-    The first opening after a start of the machine also lists the records to be restored.
+    The first opening after a start of the machine also notes which records may have to be restored.
     """
     boot, reached, found = boot_id(), database.position.at_opening, file_id(database.directory / DATABASE_NAME)
     meta = dict(connection.execute("SELECT name, value FROM meta").fetchall())
@@ -324,9 +326,7 @@ def _confirmed_epoch(database: Database, durability: Durability, connection: sql
     if changed:
         connection.executemany("INSERT OR REPLACE INTO meta (name, value) VALUES (?, ?)", changed)
     if meta.get("boot") != boot:
-        # A power cut may have undone these in the files: until each is restored, its head counts as not applied.
-        connection.execute(
-            f"INSERT OR IGNORE INTO unrestored SELECT number FROM records INDEXED BY records_open WHERE {IS_UNSYNCED}"
-        )
-        connection.execute("UPDATE tree SET applied = 0 WHERE number IN (SELECT number FROM unrestored)")
+        # A power cut may have undone unsynced ones in the files: until each is restored, its head counts as not applied.
+        connection.execute("INSERT OR REPLACE INTO meta VALUES ('power_cut', ?)", (str(issued),))
+        connection.execute("DELETE FROM restored")
     return epoch

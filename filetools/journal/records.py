@@ -163,10 +163,6 @@ _UNFINISHED: Final[Mapping[Unfinished, str]] = {
     "unsynced": f"INDEXED BY records_open WHERE {IS_UNSYNCED} AND number NOT IN (SELECT number FROM unrestored)",
     "unrestored": "WHERE number IN (SELECT number FROM unrestored)",
 }
-_CARRY_HEAD: Final = (
-    "UPDATE tree SET applied = 1 WHERE key = ? AND NOT EXISTS"
-    " (SELECT 1 FROM records WHERE records.number = tree.number AND state = 'pending')"
-)
 _LAST_SYNCED: Final = (
     "SELECT number FROM records WHERE key = ?1 AND synced = 1 AND state != 'pending' ORDER BY number DESC LIMIT 1"
 )
@@ -229,14 +225,9 @@ class Marks:
         """
         return records_from(self._database, f"{SELECT_RECORD} {_UNFINISHED[what]} ORDER BY number LIMIT ?", (limit,))
 
-    def restored(self, number: int, keys: Iterable[str]) -> None:
-        """Note that a record is restored, and that the files of these keys have their heads again."""
-
-        def work(connection: sqlite3.Connection) -> None:
-            connection.execute("DELETE FROM unrestored WHERE number = ?", (number,))
-            connection.executemany(_CARRY_HEAD, [(key,) for key in keys])
-
-        self._database.write(work, durable=False)
+    def restored(self, number: int) -> None:
+        """Note that the files of a record are as it says again."""
+        self._database.change("INSERT OR IGNORE INTO restored VALUES (?)", [(number,)], may_use_reserve=True)
 
     def unsettled(self, key: str) -> list[ChangeRecord]:
         """Return the records of one path from its last synced one on, newest first; at most 1000."""

@@ -244,7 +244,7 @@ class Observation:
                 self._gone[row.key] = row
             return
         is_folder = stat.type == "directory"
-        if row is not None and not row.applied:
+        if row is not None and not self._rows.is_settled(row):
             self._look_again(path, self.later)  # what a dead process, or a power cut, left there is to be settled first
         elif row is None:
             if item.is_call or not self._is_unrecorded(path, is_folder, self._rows.at(path)):
@@ -462,7 +462,7 @@ class Observation:
         gone, self._gone = self._gone, {}
         for key in sorted(gone):
             row = self._rows.get(key)
-            if row is None or not row.is_there or not row.applied or row.file != gone[key].file:
+            if row is None or not row.is_there or not self._rows.is_settled(row) or row.file != gone[key].file:
                 continue  # recorded with a folder above it, or something else has moved there
             if patient and row.key not in self._doubtful:
                 self.missing |= {row.key}

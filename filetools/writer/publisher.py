@@ -7,7 +7,6 @@ import logging
 import sys
 from collections import deque
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Final
 
 from filetools.journal.journal import Journal
@@ -29,15 +28,13 @@ class Publisher:
     Args:
         journal: Holds the records of all processes.
         workers: Worker threads that read them.
-        publish: Publishes the records that a turn made or found.
+        publish: Publishes records, in the order of their numbers.
     """
 
     def __init__(self, journal: Journal, workers: WorkerPool, publish: Callable[[Sequence[Publication]], None]) -> None:
         self._journal = journal
         self._workers = workers
         self._publish = publish
-        self.publish_others: Callable[[Sequence[ChangeRecord]], None] = lambda _: None
-        """Publishes records of other processes."""
         self._position = 0
         """Number of the record up to which everything is published."""
         self._unpublished: deque[int] = deque()
@@ -83,7 +80,7 @@ class Publisher:
                 # After the read, so that no record of another process is published before an earlier one of this process.
                 unpublished = self._unpublished[0] if self._unpublished else sys.maxsize
                 ready = [record for record in records if record.number < unpublished]
-                self.publish_others(ready)
+                self._publish([(record, None) for record in ready])
                 newest = ready[-1].number if ready else 0
                 if len(ready) < PAGE_RECORDS:
                     self._position = max(min(visible, unpublished - 1), self._position, newest)
@@ -117,10 +114,14 @@ class Publisher:
         calls, again = self._ended.popleft()
         publications: list[Publication] = []
         for call, found in calls:
-            quietly(partial(call.collect, publications, found, call not in again))
+            publications += [(record, None) for record in found]
+            if call not in again:  # it may have had its next turn already
+                publications += [(record, call.acquired) for record in call.work.records]
         self._publish(sorted(publications, key=lambda each: each[0].number))
         for call, _ in calls:
             if call not in again:
+                if call.is_finished:
+                    quietly(call.happened)
                 call.settle()
 
     def _read(self) -> tuple[int, list[ChangeRecord]]:

@@ -117,8 +117,7 @@ class Recovery:
         if is_pending:
             self._journal.marks.applied([record.number])
         else:
-            keys = {self._workspace.key(path) for path in [*own_places(record), *places]}
-            self._journal.marks.restored(record.number, keys)
+            self._journal.marks.restored(record.number)
 
     def _settle_files(self, record: ChangeRecord, places: Sequence[WorkspacePath]) -> None:
         """Settle the files of a record at their current paths."""

@@ -7,7 +7,7 @@ import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import Final, Generic, Protocol, TypeVar
+from typing import Final, Protocol
 
 from filetools.errors import ChangedMeanwhileError, FileBusyError
 from filetools.journal.commit import CommitDraft, HeadMovedError
@@ -17,11 +17,8 @@ from filetools.locks.deadline import Deadline, current_deadline
 from filetools.models.records import ChangeRecord
 from filetools.writer.worker_pool import Hop
 
-T = TypeVar("T")
 Publication = tuple[ChangeRecord, float | None]
 """A record to publish, and when its call's turn began; None for changes by others."""
-Collect = Callable[[list[Publication], Sequence[ChangeRecord], bool], None]
-"""Adds the changes that a call found in a turn to the list and, if that was its last turn, the records it made."""
 
 SHORTEST_WAIT_SECONDS: Final = 0.05
 """Shortest wait before a call is given up: another call of this process may be in its turn."""
@@ -38,6 +35,10 @@ _log = logging.getLogger(__name__)
 
 class TurnWork(Protocol):
     """The work of a call in its turn."""
+
+    @property
+    def records(self) -> Records:
+        """The records that it has made, once it is done."""
 
     def prepare(self) -> CommitDraft | None:
         """Read, decide, and do everything that may fail, without leaving a trace.
@@ -61,16 +62,17 @@ class TurnWork(Protocol):
         """Undo the preparation, since nothing was committed."""
 
 
-class TurnTask(Generic[T]):
+class TurnTask:
     """Work that commits by itself; no other call precedes it in its turn."""
 
-    def __init__(self, work: Callable[[], T]) -> None:
+    records: Records = ()
+
+    def __init__(self, work: Callable[[], object]) -> None:
         self._work = work
-        self.results: list[T] = []
 
     def prepare(self) -> CommitDraft | None:
         """Do the work."""
-        self.results = [self._work()]
+        self._work()
         return None
 
     def apply(self, records: Records) -> Mapping[str, Identity]:
@@ -92,7 +94,7 @@ class TurnCall:
         path: str,
         owner: str,
         timeout_seconds: float,
-        collect: Collect = lambda _publications, _found, _is_over: None,
+        happened: Callable[[], None] = lambda: None,
     ) -> None:
         """Create a call.
 
@@ -102,14 +104,14 @@ class TurnCall:
             path: Its path, for messages.
             owner: Its caller, for messages.
             timeout_seconds: How long it may wait.
-            collect: Called on the loop after each of its turns, before later turns are published.
+            happened: Called on the loop after its work is done and published, even if its caller is cancelled.
         """
         self.work = work
         self.keys = keys
         self.path = path
         self.owner = owner
         self.timeout_seconds = timeout_seconds
-        self.collect = collect
+        self.happened = happened
         self.hop: Hop[None]
         """Its outcome; set when it begins to wait."""
         self._alarm: asyncio.TimerHandle | None = None
@@ -126,7 +128,6 @@ class TurnCall:
         """When it is given up if its turn has not begun, in `time.monotonic` seconds."""
         self.is_finished = False
         """True once its work is done."""
-        self._deadline = 0.0
         self._tries = 0
         self._busy_since = 0.0
 
@@ -140,12 +141,12 @@ class TurnCall:
         if isinstance(error, FileBusyError):
             self._busy_since = self._busy_since or now
             self.not_before = now + BUSY_PAUSE_SECONDS
-            if now - self._busy_since < BUSY_SECONDS and now < self._deadline:
+            if now - self._busy_since < BUSY_SECONDS and now < self.given_up_at:
                 return True
         elif isinstance(error, HeadMovedError):
             self._tries += 1
             self.not_before = now + FIRST_PAUSE_SECONDS * 2 ** (self._tries - 1)
-            if self._tries < MOST_TRIES and now < self._deadline:
+            if self._tries < MOST_TRIES and now < self.given_up_at:
                 return True
             error = ChangedMeanwhileError(self.path, MOST_TRIES)
         self.error = error
@@ -155,7 +156,6 @@ class TurnCall:
         """Begin to wait; `withdraw` removes the call from the queue while it waits."""
         self.hop = Hop(withdraw)
         now = time.monotonic()
-        self._deadline = now + self.timeout_seconds
         self.given_up_at = now + max(self.timeout_seconds, SHORTEST_WAIT_SECONDS)
         self._caller_deadline = current_deadline()
         if self._caller_deadline is not None:

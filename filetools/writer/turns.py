@@ -114,9 +114,10 @@ class Turns:
 
     async def do(self, work: Callable[[], T], *, path: str, owner: str, timeout_seconds: float) -> T:
         """Run a function in a turn; raises what it raises, and the errors of `run`."""
-        task = TurnTask(work)
+        results = list[T]()
+        task = TurnTask(lambda: results.append(work()))
         await self.run(TurnCall(task, (), path=path, owner=owner, timeout_seconds=timeout_seconds))
-        return task.results.pop()  # the call may be referred to for longer, and the result hold a whole text
+        return results.pop()  # the call may be referred to for longer, and the result hold a whole text
 
     def holder_of(self, key: str) -> LockInfo | None:
         """Return the holder of a key's path, in this process or another; callable from any thread.
@@ -286,7 +287,7 @@ class Turns:
                     again.append(call)
                 continue
             finally:
-                if call.found:
+                if call.found and ready:
                     self._put_off(ready, again, call.found)
             if draft is None:
                 call.finish()

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from filetools.journal.journal import Journal
 from filetools.models.records import ChangeRecord, RecordState
-from tests.support.journals import ALICE, OpenJournal, draft, put, rebooted
+from tests.support.journals import ALICE, OpenJournal, draft, is_applied, put, rebooted
 
 
 def numbers(records: list[ChangeRecord]) -> list[int]:
@@ -123,17 +123,12 @@ def test_what_must_be_restored_is_not_synced_and_its_head_is_not_certain(
         [],
     )
     assert [is_applied(journal, key) for key in "ab"] == [False, True]
-    journal.marks.restored(first.number, ["a"])
+    journal.marks.restored(first.number)
     assert (journal.marks.unfinished("unrestored"), numbers(journal.marks.unfinished("unsynced"))) == (
         [],
         [first.number],
     )
     assert is_applied(journal, "a")
-
-
-def is_applied(journal: Journal, key: str) -> bool:
-    head = journal.view(key).head
-    return head is not None and head.applied
 
 
 def test_a_foreign_save_after_an_unsynced_change_is_not_synced_either(journal: Journal) -> None:

@@ -152,7 +152,7 @@ def test_a_schema_that_a_newer_release_raises_meanwhile_takes_no_more_commits(st
     for work in (
         lambda: put(journal, "b", b"2", noted=False),
         lambda: journal.marks.synced([1]),
-        lambda: journal.marks.restored(1, []),
+        lambda: journal.marks.restored(1),
     ):
         with pytest.raises(StateVersionError):
             work()

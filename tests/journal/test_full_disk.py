@@ -17,7 +17,7 @@ from filetools.errors import AccessDeniedError, DiskFullError, FileToolsError, R
 from filetools.journal.journal import Journal
 from filetools.journal.storage.database import RESERVE_BYTES
 from tests.support.inside import database_of
-from tests.support.journals import ALICE, draft, put
+from tests.support.journals import ALICE, draft, is_applied, put, rebooted
 from tests.support.journals import version as v
 from tests.support.mounts import fill, mounted
 from tests.support.unprivileged import as_nobody
@@ -154,6 +154,22 @@ def test_a_checkpoint_without_room_loses_nothing(small_disk: Path) -> None:
     assert journal._database.checkpoint(at_least_bytes=0)
     assert put(journal, "a", b"1").number == 9
     journal.close()
+
+
+@pytest.mark.parametrize("small_disk", ["8m"], indirect=True)
+def test_after_a_power_cut_a_full_disk_has_room_to_restore_any_number_of_changes(small_disk: Path) -> None:
+    with closing(Journal(small_disk)) as journal:
+        changes = [draft(journal, f"d{index * 7 % 100}/f{index}", b"%d" % index, applied=True) for index in range(4000)]
+        newest = journal.commit(changes, ALICE)[-1]
+    rebooted(small_disk)
+    fill(small_disk)
+    with closing(Journal(small_disk)) as journal:
+        unrestored = [record.number for record in journal.marks.unfinished("unrestored", 5000)]
+        assert (len(unrestored), is_applied(journal, newest.path)) == (4000, False)
+        for number in unrestored:
+            journal.marks.restored(number)
+        assert (journal.marks.unfinished("unrestored"), is_applied(journal, newest.path)) == ([], True)
+        assert len(journal.marks.unfinished("unsynced", 5000)) == 4000
 
 
 def test_a_read_only_disk_is_reported_as_such(small_disk: Path) -> None:

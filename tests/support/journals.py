@@ -107,6 +107,11 @@ def head_version(journal: Journal, key: str) -> str | None:
     return None if head is None else head.version
 
 
+def is_applied(journal: Journal, key: str) -> bool:
+    head = journal.view(key).head
+    return head is not None and head.applied
+
+
 def damage(place: Path, *offsets: int) -> None:
     """Flip one bit of each of these bytes; negative offsets count from the end."""
     with place.open("r+b") as file:

@@ -106,6 +106,11 @@ class Pipeline:
         """For each active step the place after its last draft, which is its own change."""
         self.outcome: Outcome | None = None
 
+    @property
+    def records(self) -> Records:
+        """The records of the outcome."""
+        return () if self.outcome is None else self.outcome.records
+
     def prepare(self) -> CommitDraft | None:
         """Look, decide and prepare. Returns the draft to commit; None if there is nothing to change.
 
@@ -135,7 +140,7 @@ class Pipeline:
                 raise HeadMovedError(steps[0].paths[0])
         for check in self._checks:
             check()
-        decided = decide_all(parts, steps, self._report_progress)
+        decided = decide_all(parts, steps)
         if not decided:
             self.outcome = Outcome(records=(), mirror=parts.sync.standing())
             return None
@@ -205,7 +210,7 @@ class Pipeline:
         _abandon(self._parts, self._steps)
 
 
-def decide_all(parts: Parts, steps: Sequence[Step], report_progress: ReportProgress = ignore_progress) -> list[Step]:
+def decide_all(parts: Parts, steps: Sequence[Step]) -> list[Step]:
     """Decide all steps, which have looked; returns those that have something to change.
 
     Raises:
@@ -215,7 +220,6 @@ def decide_all(parts: Parts, steps: Sequence[Step], report_progress: ReportProgr
     changing: list[Step] = []
     refusals: list[FileToolsError] = []
     for step in steps:
-        report_progress(len(steps), 2 * len(steps))
         try:
             if step.decide(parts):
                 changing.append(step)

@@ -53,7 +53,6 @@ class BackgroundTasks:
         self._feed = feed
         self._sync_files = partial(sync_files, self._parts.workspace, self._parts.store, self._parts.journal)
         self._notifier = notifier
-        runner.turns.publisher.publish_others = self._publish_others
         self._foreign = ForeignChanges(self._parts, runner.record)
         runner.look_at_tree = partial(look_at_tree, self._parts, self._foreign, runner.check_open)
         runner.before_change = SessionCheckpoints(runner).before_change
@@ -145,15 +144,6 @@ class BackgroundTasks:
             await approvals.look()
         # A process also receives its own notifications; while it writes constantly, this limits how often it reads.
         await asyncio.sleep(FOLLOW_PAUSE_SECONDS)
-
-    def _publish_others(self, records: Sequence[ChangeRecord]) -> None:
-        if not records:
-            return
-        self._runner.notice(records)
-        for record in records:
-            for event in self._runner.events_of(record):
-                self._parts.bus.publish(event)
-        self._feed.wake()
 
     async def _keep(self) -> None:
         """Do one round of the leader's work, or try to become the leader."""

@@ -248,9 +248,8 @@ class Database:
                 self._sync_failed = False
             try:
                 return self._once(work, durable)
-            except DiskFullError as exc:
-                # An OSError comes from contents outside the database, which would take up the whole reserve.
-                if has_restarted or not isinstance(exc.__cause__, sqlite3.Error) or not may_use_reserve:
+            except sqlite3.Error as exc:  # contents outside the database would take up the whole reserve
+                if has_restarted or not may_use_reserve or not isinstance(of_sqlite(exc), DiskFullError):
                     raise
             if not self.reserve.shrink():
                 self.restart_wal()
@@ -259,7 +258,7 @@ class Database:
     def _once(self, work: Callable[[sqlite3.Connection], T], durable: bool) -> T:
         """Run `work` in one transaction, which is rolled back if it raises. The caller is behind the gate."""
         connection = self.connection
-        with TRANSLATED, self._writing:
+        with self._writing:
             self.identities.check()
             connection.execute(f"PRAGMA synchronous = {self._synchronous if durable else 'NORMAL'}")
             connection.execute("BEGIN IMMEDIATE")

@@ -96,7 +96,7 @@ def _examined(connection: sqlite3.Connection, sizes: JournalReport) -> JournalRe
         sizes, schema=schema_of(connection), records=len(are_pending), pending=sum(are_pending),
         contents=connection.execute("SELECT count(*) FROM contents").fetchone()[0],
         backlog={row.place: count for row, count in behind.items() if count},
-        unrestored=connection.execute("SELECT count(*) FROM unrestored JOIN records USING (number)").fetchone()[0],
+        unrestored=connection.execute("SELECT count(*) FROM unrestored").fetchone()[0],
         mirrors=tuple(row for row in behind if row.root is not None),
         projects=tuple(str(path) for (path,) in connection.execute(_PROJECTS)),
     )  # fmt: skip

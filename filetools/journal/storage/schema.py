@@ -8,7 +8,7 @@ from typing import Final
 
 from filetools.errors import StateDamagedError, StateVersionError
 
-SCHEMA_VERSION: Final = 41
+SCHEMA_VERSION: Final = 42
 """Number of this schema; a state directory of any other is refused. To be raised with every change of a table."""
 IS_PENDING: Final = "synced = 0 AND (state = 'pending') = 1"
 IS_UNSYNCED: Final = "synced = 0 AND (state = 'pending') = 0"
@@ -80,7 +80,11 @@ _TABLES: Final = (
     "CREATE TRIGGER records_removed AFTER DELETE ON records BEGIN DELETE FROM relations WHERE number = old.number;"
     " INSERT INTO meta VALUES ('forgotten', old.number) ON CONFLICT (name)"
     " DO UPDATE SET value = max(CAST(value AS INTEGER), CAST(excluded.value AS INTEGER)); END",
-    "CREATE TABLE unrestored (number INTEGER PRIMARY KEY)",
+    # Records that a power cut may have undone in the files: no list, which a full disk would lack the room for.
+    f"""CREATE VIEW unrestored AS SELECT number FROM records INDEXED BY records_open WHERE {IS_UNSYNCED}
+        AND number <= (SELECT CAST(value AS INTEGER) FROM meta WHERE name = 'power_cut')
+        AND number NOT IN (SELECT number FROM restored)""",
+    "CREATE TABLE restored (number INTEGER PRIMARY KEY)",
     # The entry at each path, now or before. `folder`: key of its folder. `version` NULL: not read yet. `inode` NULL: not
     # looked at since. `number`: of the newest record of a file of this name, also where a folder is now; 0 if there is none.
     # `applied` 0: committed, and perhaps not on the disk.
