@@ -248,8 +248,8 @@ class Mirror:
             while not self._is_closed:
                 self._is_due, asked = False, self.asked
                 pause = self._round()
-                self.answer(asked)
                 with self._changed:
+                    self.answer(asked)
                     # New records do not shorten the pause of a mirror that fails.
                     self._changed.wait_for(
                         lambda: self._is_closed or self.is_urgent or (self._is_due and self.progress.is_ready), pause

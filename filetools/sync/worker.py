@@ -164,7 +164,7 @@ class BacklogWorker:
             self._follow()
         if is_urgent or self._sync_at <= time.monotonic():
             self.make_durable()
-        if self.files.is_filled:  # else it is being compared as a whole
+        if is_urgent and self.files.is_filled:  # else it is being compared as a whole
             self._mirror.answer(asked)
 
     def _between(self) -> None:

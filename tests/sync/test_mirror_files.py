@@ -162,12 +162,33 @@ async def test_a_synchronisation_does_not_wait_for_a_large_file_that_it_did_not_
         await opened.build(primary=scripted(opened.primary, before=wait)).start()
         (opened.root / "a").write_bytes(b"1")
         assert (await opened.manager.sync_all()).added == ["a"]
+        for _ in range(4):  # rounds while the file is copied
+            await opened.run(lambda: mirror_of(opened.manager).wait_for_round(60))
         hurry(opened.manager)
         assert await opened.manager.follow(records) == "pending"
         assert tree(mirror) != tree(opened.primary)
         is_synced.set()
         await opened.until_paid()
         assert tree(mirror) == tree(opened.primary)
+
+
+async def test_requests_during_a_comparison_of_the_whole_mirror_are_answered_after_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(worker, "_LONGEST_LOOK_SECONDS", 0.0)
+    reached, never = threading.Event(), threading.Event()
+
+    def slow(method: str, path: str) -> None:
+        if (method, path) == ("Reader.read_at", "big"):
+            reached.set()
+            never.wait(0.01)  # for each of many parts
+
+    async with world(tmp_path, local_store(tmp_path / "mirror"), is_filled=False, is_started=False) as opened:
+        for folder in (opened.root, tmp_path / "mirror"):
+            _make_sparse(folder / "big")
+        await opened.build(primary=scripted(opened.primary, before=slow)).start()
+        await opened.run(lambda: reached.wait(60) and mirror_of(opened.manager).wait_for_round(60))
+        assert opened.journal.mirrors.register("mirror").is_filled
 
 
 async def test_an_aborted_synchronisation_copies_no_large_file_that_waits(tmp_path: Path) -> None:
