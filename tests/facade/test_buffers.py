@@ -15,8 +15,11 @@ import pytest
 
 import filetools
 from filetools import Actor, Edit
+from filetools.changes.documents.files import follow_disk
+from filetools.changes.parts import Parts
 from filetools.content.editing.text_edits import TextEdit, apply_text_edits
 from filetools.facade.facade import FileToolsFacade
+from filetools.journal.documents import Document
 from filetools.models.buffers import BufferResult
 from tests.support.facade_worker import RELAXED
 from tests.support.opened import lapse_leases, outcome_of, refused, steps_until, until_watched
@@ -680,6 +683,37 @@ async def test_file_and_unsaved_text_that_an_agent_replaces_on_demand_are_kept_a
     texts = [(await desk.agent.read_file("a.txt", version=entry.version)).content for entry in versions]
     assert texts == ["by the agent\n", "typed by ann\n" + LINES, LINES]
     assert [(entry.actor["kind"], entry.operation) for entry in versions][-1] == ("external", "found")
+
+
+async def test_a_text_that_cannot_be_merged_with_its_file_is_tried_again_after_it_has_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tried: list[str] = []
+    events: list[str] = []
+
+    def counted(parts: Parts, document: Document) -> bool:
+        tried.append(document.path)
+        return follow_disk(parts, document)
+
+    (tmp_path / "a.txt").write_text(LINES)
+    (tmp_path / "b.txt").write_text("0\n")
+    monkeypatch.setattr("filetools.changes.documents.document_news.follow_disk", counted)
+    async with filetools.open(tmp_path, settings={**RELAXED, "sync_after_seconds": 3600.0}) as files:
+        files.on("buffer:*", lambda event: events.append(f"{event.name} {event.path}"))
+        editor, mine = files.for_actor(ANN), [TextEdit(0, 4, "mine")]
+        opened, _ = await editor.buffers.open("a.txt"), await editor.buffers.open("b.txt")
+        await editor.buffers.change(opened.handle, buffer_version=1, edits=mine)
+        (tmp_path / "a.txt").write_text(LINES.replace("line 1\n", "theirs\n"))
+        await files.look()
+        await steps_until(lambda: "buffer:behind a.txt" in events)
+        for number in range(1, 4):
+            await files.edit_file("b.txt", old=str(number - 1), new=str(number))
+            await steps_until(lambda number=number: events.count("buffer:changed b.txt") == number)  # type: ignore[misc]
+        assert (tried.count("a.txt"), events.count("buffer:behind a.txt")) == (1, 1)
+        await editor.buffers.change(opened.handle, buffer_version=2, edits=mine)
+        await files.edit_file("b.txt", old="3", new="4")
+        await steps_until(lambda: events.count("buffer:changed b.txt") == 4)
+        assert (tried.count("a.txt"), events.count("buffer:behind a.txt")) == (2, 1)
 
 
 async def test_a_document_opens_with_old_text_that_was_put_back_while_no_process_ran(tmp_path: Path) -> None:
