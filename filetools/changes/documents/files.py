@@ -139,14 +139,14 @@ def _merged(parts: Parts, seen: Look, opened: OpenText, text_format: TextFormat 
         raise unmergeable(seen.path, opened.document.base, seen.version, reason="it is binary now")
     content = content_of(parts, seen) if text_format is None else encode(on_disk, text_format, path=seen.path)
     by_words = parts.settings.is_prose(seen.path)
-    merged = merge_bytes(
+    merged, result = merge_bytes(
         opened.base_text, content, opened.text, text_format=text_format or facts.text_format, path=seen.path,
         by_words=by_words,
     )  # fmt: skip
-    if merged.content is None:
+    if merged is None:
         version = opened.document.base or ""
-        raise overlapping(seen.path, version, seen.version, merged.result, on_disk, opened.base_text)
-    return merged.content
+        raise overlapping(seen.path, version, seen.version, result, on_disk, opened.base_text)
+    return merged
 
 
 def keep_and_close(parts: Parts, document: Document) -> str | None:

@@ -258,11 +258,11 @@ def _on_disk(parts: Parts, seen: Look, base: str, proposed: str, *, is_addition:
         bare = TextFormat(encoding=facts.text_format.encoding, bom=b"")
         return content + encode(proposed.removeprefix(base), bare, path=seen.path)
     by_words = parts.settings.is_prose(seen.path)
-    merged = merge_bytes(
+    merged, _ = merge_bytes(
         base, content, proposed,
         text_format=facts.text_format, path=seen.path, by_words=by_words, with_foreign=False,
     )  # fmt: skip
-    return None if merged.content is None or merged.content == content else merged.content
+    return None if merged == content else merged
 
 
 def refuse_unsaved_below(parts: Parts, folder: WorkspacePath, key: str) -> None:
