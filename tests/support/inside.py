@@ -190,7 +190,8 @@ def is_polling(notifier: Notifier) -> bool:
 def is_watching(files: FileToolsFacade) -> bool:
     """Whether all that others do from now on is noticed by this process."""
     foreign = foreign_of(files)
-    return foreign._watcher is not None and foreign._watcher.method is not None and foreign._finished is not None
+    watcher = parts(files).observer.watcher
+    return watcher is not None and watcher.method is not None and foreign._finished is not None
 
 
 def heads_below(journal: Journal, key: str) -> list[tuple[str, str]]:
