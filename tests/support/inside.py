@@ -187,6 +187,11 @@ def is_polling(notifier: Notifier) -> bool:
     return notifier._timer is not None
 
 
+async def follow_files(files: FileToolsFacade) -> None:
+    """Update all open documents from their files."""
+    await files._runner.news.follow(parts(files).documents.known.all())
+
+
 def is_watching(files: FileToolsFacade) -> bool:
     """Whether all that others do from now on is noticed by this process."""
     foreign = foreign_of(files)
