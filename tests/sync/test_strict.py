@@ -13,8 +13,6 @@ import filetools
 from filetools.errors import BatchFailedError, DiskFullError
 from filetools.facade.facade import FileToolsFacade
 from filetools.stores.local import LocalStore
-from filetools.sync import worker
-from filetools.sync.comparison import LARGE_BYTES
 from tests.support.crashing import grow, snapshot
 from tests.support.mirror_worlds import QUICK, Hang, caught_up, scripted, tree
 from tests.support.opened import refused, told
@@ -45,17 +43,6 @@ async def strictly(
     async with filetools.open(root, mirror=mirror, mirror_policy="strict", settings={**QUICK, **settings}) as files:
         await caught_up(files)
         yield files, root
-
-
-async def test_a_call_hears_of_a_large_file_as_soon_as_the_mirror_has_it(
-    inner: LocalStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    late = {"mirror_probe_seconds": 300.0, "lock_timeout_seconds": 20.0}
-    async with strictly(tmp_path, inner, Refuse("", ""), **late) as (files, _):
-        for name in ("_SHORTEST_DEFERRAL_SECONDS", "_LONGEST_DEFERRAL_SECONDS"):
-            monkeypatch.setattr(worker, name, 300.0)
-        await files.write_file("large", b"x" * (LARGE_BYTES + 1))
-    assert (tmp_path / "mirror/large").stat().st_size == LARGE_BYTES + 1
 
 
 @pytest.mark.parametrize("method", ["prepare", "Prepared.exchange"])
