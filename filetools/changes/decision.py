@@ -40,14 +40,6 @@ BASE_GONE: Final = "the version that you last saw is not stored any more, so you
 _SHORT_VERSION: Final = re.compile(r"[0-9a-f]{12,64}")
 
 
-class UnsavedText(Struct, frozen=True, kw_only=True):
-    """Text of an editor that is not in the file; reads return it in place of the file's."""
-
-    opened: OpenText
-    version: str
-    content: bytes
-
-
 class KnownPath(Struct, frozen=True, kw_only=True):
     """What was at a path when a call was decided, and what its actor knew of it."""
 
@@ -55,7 +47,8 @@ class KnownPath(Struct, frozen=True, kw_only=True):
     actor: Actor
     rows: Sequence[SeenVersion] = ()
     """Of the actor, the newest last; its base is the text that the actor works from."""
-    unsaved: UnsavedText | None = None
+    unsaved: OpenText | None = None
+    """Text of an editor that is not in the file; reads return it in place of the file's."""
     content: Callable[[], bytes]
     """Returns the bytes of the file."""
     had: Callable[[], Collection[str]] = lambda: ()
@@ -201,7 +194,7 @@ def read_as(
         named = inspect(content, name=name, encoding=encoding)
     except EncodingError:
         return found
-    is_certain = found[0].bom or found[0].encoding == "utf-8"
+    is_certain = (form := found[0].text_format) is not None and (form.bom or form.encoding == "utf-8")
     return found if is_foreign and is_certain and found[1] != named[1] else named
 
 

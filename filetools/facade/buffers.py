@@ -243,7 +243,7 @@ class Buffers:
             path=document.path,
             text=wire_text(opened.text),
             buffer_version=document.version,
-            version=self._parts.documents.texts.bytes_of(opened)[1],
+            version=opened.version,
             disk_version=None if stat is None else disk,
             dirty=document.is_dirty,
             behind=stat is not None and disk != document.base,

@@ -196,7 +196,9 @@ class HistoryCalls(ActorCalls):
         dry_run: bool = False,
         partial: bool = False,
     ) -> UndoResult:
-        """Undo changes, all or nothing; without arguments this actor's last change that still has an effect.
+        """Undo changes, all or nothing; without arguments this actor's last change.
+
+        If others have taken that back, the change before it is undone, and so on for at most 100 calls.
 
         Later changes by others are kept: the text of each file is merged, and overlapping changes are a conflict, never
         an overwrite. The undo is a change itself, which `redo` or another undo reverts. With call, session, since,

@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
-from itertools import chain
+from itertools import chain, islice
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -57,6 +57,8 @@ IsWithheld = Callable[[WorkspacePath], bool]
 _log = logging.getLogger(__name__)
 
 _REVERSE: Final[dict[RelationKind, RelationKind]] = {"undoes": "redoes", "redoes": "undoes"}
+MOST_PASSED_OVER: Final = 100
+"""Calls without effect that an undo passes over: beyond these it would take back what nobody has in mind any more."""
 MOST_SINCE: Final = 100
 """If this many records are written during planning, they are not examined: the undo is planned again."""
 
@@ -188,7 +190,7 @@ def make_plan(
 
     def make() -> UndoPlan:
         passed: Sequence[UndoFinding] = ()
-        for chosen in pick(parts.journal.history):
+        for chosen in islice(pick(parts.journal.history), MOST_PASSED_OVER + 1):
             plan = _plan(parts, kind, target, refused, is_withheld, chosen, passed)
             if plan.steps or any(finding.outcome not in SETTLED for finding in plan.findings):
                 break

@@ -297,7 +297,7 @@ class Recovery:
     def _bring_back(self, path: WorkspacePath, record: ChangeRecord) -> None:
         """Restore the entry that a record takes out of the trash, with everything in it."""
         make_parents(self._store, path)
-        for number in self._journal.history.targets([record.number], "brings").get(record.number, ()):
+        for number in self._journal.history.related([record.number], "brings").get(record.number, ()):
             removals = self._journal.history.select(RecordFilter(numbers=(number,)))
             is_whole = any(removal.path == record.path for removal in removals)
             trashed = self._store.trashed(path, str(number))

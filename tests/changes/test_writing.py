@@ -8,7 +8,7 @@ from typing import Any, Final
 import pytest
 from msgspec.structs import replace
 
-from filetools.changes.decision import KnownPath, PutDecision, UnsavedText
+from filetools.changes.decision import KnownPath, PutDecision
 from filetools.changes.steps.look import Look
 from filetools.changes.writing import WriteRequest, decide_append, decide_write
 from filetools.content.ends import ends_like
@@ -98,8 +98,7 @@ def test_a_stale_version_is_refused_with_what_has_changed_since() -> None:
 
 def test_a_refusal_names_the_version_that_would_have_been_taken() -> None:
     document = Document(id="d", key="a.txt", path="a.txt", base=None, text_format=UTF8)
-    opened = OpenText(document=document, text="typed", base=None, base_text="")
-    unsaved = UnsavedText(opened=opened, version=version_of(b"typed"), content=b"typed")
+    unsaved = OpenText(document=document, text="typed", base=None, base_text="")
     now = replace(known("a.txt", OLD), unsaved=unsaved)
     new = WriteRequest(content="x", expected_version=version_of(b"typed"))
     assert refusal_of(lambda: decide_append(now, new, SETTINGS)).details["current_version"] == now.seen.version

@@ -15,6 +15,7 @@ import filetools
 from filetools import Actor, Edit
 from filetools.errors import AccessDeniedError, DiskFullError
 from filetools.facade.facade import FileToolsFacade
+from filetools.history.undoing import MOST_PASSED_OVER
 from filetools.paths.workspace_path import WorkspacePath
 from tests.support.crashing import QUIET, Tree, snapshot
 from tests.support.inside import lose_version, parts
@@ -484,6 +485,17 @@ async def test_a_change_that_others_took_back_by_hand_is_passed_over_and_counts_
     assert (await alice.undo()).changes == []
     await alice.redo()
     assert text(root) == "1\ntwo\nthree\nfour\nfive\n"
+
+
+async def test_an_undo_passes_over_a_hundred_calls_and_then_stops(alice: FileToolsFacade, bob: FileToolsFacade) -> None:
+    for number in range(MOST_PASSED_OVER + 1):
+        await alice.write_file(f"{number}.txt", "x\n")
+    await bob.delete_multiple([f"{number + 1}.txt" for number in range(MOST_PASSED_OVER)])
+    assert [file.path for file in (await alice.undo(dry_run=True)).files] == ["0.txt"]
+    await alice.write_file("late.txt", "x\n")
+    await bob.delete_file("late.txt")
+    result = await alice.undo()
+    assert (len(result.changes), result.files) == (MOST_PASSED_OVER + 1, [])
 
 
 async def test_folders_that_an_undo_makes_belong_to_it(alice: FileToolsFacade, root: Path) -> None:

@@ -14,7 +14,6 @@ from filetools.changes.decision import (
     EditReport,
     KnownPath,
     PutDecision,
-    UnsavedText,
     facts_now,
     is_version,
     read_as,
@@ -68,12 +67,8 @@ def seen_by(parts: Parts, look: Look, actor: Actor) -> KnownPath:
     Raises:
         HeadMovedError: The path's open document has moved on since the look.
     """
-    opened, unsaved = unsaved_text(parts, look), None
-    if opened is not None:
-        content, version = parts.documents.texts.bytes_of(opened)
-        unsaved = UnsavedText(opened=opened, version=version, content=content)
     return KnownPath(
-        seen=look, actor=actor, rows=parts.tracker.rows(actor, look.key), unsaved=unsaved,
+        seen=look, actor=actor, rows=parts.tracker.rows(actor, look.key), unsaved=unsaved_text(parts, look),
         content=partial(content_of, parts, look), had=partial(versions_had, parts, look.key), kept=parts.tracker.text,
     )  # fmt: skip
 
@@ -223,7 +218,7 @@ class TextChange(Struct, frozen=True, kw_only=True):
             return self.made(now.content(), facts_now(now).text_format)
         if expected is not None and not is_version(now.unsaved.version, expected):
             require_version(now, expected)
-        form = now.unsaved.opened.document.text_format
+        form = now.unsaved.document.text_format
         try:
             return replace(self.made(now.unsaved.content, form), base=now.unsaved.version)
         except EditNotFoundError:  # perhaps only the file contains what is edited
@@ -290,7 +285,7 @@ class AnsweredPut(Struct, frozen=True, kw_only=True):
             FileToolsError: As the call itself.
         """
         now, shown = seen_by(parts, look, self.actor), self.proposal
-        opened = None if now.unsaved is None else now.unsaved.opened
+        opened = now.unsaved
         drops_unsaved = shown.replacing_unsaved is not None
         seen = (shown.version,) if shown.unsaved_version is None else (shown.unsaved_version, shown.version)
         is_seen = now.standing == seen

@@ -132,7 +132,7 @@ class Act(Struct, frozen=True, kw_only=True):
         diff = _cut(diffs)
         version = None if first is None else first.look.version
         opened = None if first is None else first.opened
-        unsaved_version = None if opened is None else parts.documents.texts.bytes_of(opened)[1]
+        unsaved_version = None if opened is None else opened.version
         is_destructive = any(
             bool(contents[before]) if after is None else after != before and parts.store.stat(after) is not None
             for before, after in taken
@@ -354,7 +354,7 @@ def _standing(
     except FileToolsError:
         pass  # there is no file, or it cannot be read
     document = look.view.document if with_unsaved else None
-    opened = None if document is None or not document.is_dirty else parts.documents.texts.newest(document.id)
+    opened = None if document is None or not document.is_dirty else parts.documents.newest(document.id)
     text = None
     if opened is not None:
         text = opened.text

@@ -136,14 +136,6 @@ class MakeFolderStep(Step):
             with suppress(FileToolsError):
                 parts.store.remove_empty_directory(self.path)
 
-    def compensations(self, parts: Parts) -> Sequence[Change]:
-        """Return the record that the folder was removed again."""
-        gone = Change(
-            operation=Operation.DELETE_DIRECTORY, path=self.path, key=self._key, mode=self._mode,
-            applied=True, compensates=self._number,
-        )  # fmt: skip
-        return (gone,)
-
 
 class RemoveFolderStep(FolderStep):
     """Moves a folder and everything in it from the tree to the trash."""
@@ -241,13 +233,6 @@ class RemoveFolderStep(FolderStep):
         else:
             parts.store.make_directory(self.path)
 
-    def compensations(self, parts: Parts) -> Sequence[Change]:
-        """Return one record, which also restores the heads of the files in the folder."""
-        change = Change(
-            operation=Operation.CREATE_DIRECTORY, path=self.path, key=self._key, applied=True, compensates=self._number
-        )
-        return (change,)
-
 
 class MoveFolder(FolderStep):
     """Moves a folder with everything in it."""
@@ -299,19 +284,6 @@ class MoveFolder(FolderStep):
     def set_back(self, parts: Parts) -> None:
         """Rename the folder back."""
         parts.store.move(self._destination, self._source)
-
-    def compensations(self, parts: Parts) -> Sequence[Change]:
-        """Return one record, which moves the heads below back to their former names."""
-        change = Change(
-            operation=Operation.MOVE_DIRECTORY,
-            path=self._source,
-            key=self._keys[0],
-            old_path=self._destination,
-            old_key=self._keys[1],
-            applied=True,
-            compensates=self._number,
-        )
-        return (change,)
 
 
 def require_folder(parts: Parts, path: WorkspacePath) -> None:

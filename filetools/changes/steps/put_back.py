@@ -84,21 +84,6 @@ class RestoreFolder(Step):
         """Rename the folder into the trash again."""
         parts.store.remove(self.path, trash=self._trash)
 
-    def compensations(self, parts: Parts) -> Sequence[Change]:
-        """Return one deletion for each record of this step; the records of a commit have consecutive numbers."""
-        first = self._number - len(self._changes) + 1
-        return [
-            replace(
-                change,
-                operation=(
-                    Operation.DELETE if change.operation is Operation.CREATE else Operation.DELETE_DIRECTORY
-                ),
-                before=change.after, after=None, content=None, size=None, mode=None, relations=(),
-                applied=True, compensates=first + place,
-            )
-            for place, change in reversed(list(enumerate(self._changes)))
-        ]  # fmt: skip
-
     def _place(self, relative: str) -> str:
         return f"{self.path}/{relative}" if relative else self.path
 
@@ -158,7 +143,13 @@ class _PutText(Step):
 
     def drafts(self) -> Sequence[Change]:
         """Return one record, with both texts."""
-        return (self._change(self.now, self.then),)
+        before, after = (None if text is None else version_of(text) for text in (self.now, self.then))
+        is_mode = self.operation is Operation.MODIFY_DIRECTORY
+        change = Change(
+            operation=self.operation, path=self.path, key=self._key, before=before, after=after, content=self.then,
+            mode=int(self.then, 8) if is_mode and self.then is not None else None,
+        )  # fmt: skip
+        return (change,)
 
     def exchange(self, parts: Parts) -> None:
         """Put the new text."""
@@ -172,21 +163,8 @@ class _PutText(Step):
         """Put the old text."""
         self._put(parts, self.then, self.now)
 
-    def compensations(self, parts: Parts) -> Sequence[Change]:
-        """Return one record, with the texts swapped."""
-        return (self._change(self.then, self.now, compensates=self._number),)
-
     def _put(self, parts: Parts, now: bytes | None, then: bytes | None) -> None:
         raise NotImplementedError
-
-    def _change(self, now: bytes | None, then: bytes | None, *, compensates: int | None = None) -> Change:
-        is_mode = self.operation is Operation.MODIFY_DIRECTORY
-        return Change(
-            operation=self.operation, path=self.path, key=self._key,
-            before=None if now is None else version_of(now), after=None if then is None else version_of(then),
-            content=then, mode=int(then, 8) if is_mode and then is not None else None,
-            applied=compensates is not None, compensates=compensates,
-        )  # fmt: skip
 
 
 class PutLink(_PutText):

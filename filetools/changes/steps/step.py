@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from typing import Final
 
 from msgspec import structs
 
@@ -88,9 +89,10 @@ class Step(ABC):
     def set_back(self, parts: Parts) -> None:
         """Undo the exchange because another step of the call failed; a newer save by another program stays."""
 
-    @abstractmethod
     def compensations(self, parts: Parts) -> Sequence[Change]:
-        """Return the records that set the heads back to what the look saw."""
+        """Return the records that set the heads back to what the look saw: by default the inverse of each record."""
+        drafts = self.drafts()  # the records of a commit have consecutive numbers
+        return [inverse(change, self._number - place) for place, change in enumerate(reversed(drafts))]
 
     def finish(self, parts: Parts) -> None:
         """Discard the displaced file, or keep it if a program has it open; called last after a success."""
@@ -121,6 +123,25 @@ class Step(ABC):
             displaced.discard()
         else:
             displaced.keep(f"{self._number}-{secrets.token_hex(4)}")
+
+
+_INVERSES: Final = {
+    Operation.CREATE: Operation.DELETE,
+    Operation.CREATE_DIRECTORY: Operation.DELETE_DIRECTORY,
+    Operation.DELETE_DIRECTORY: Operation.CREATE_DIRECTORY,
+}
+"""Other operations are their own inverse."""
+
+
+def inverse(change: Change, number: int) -> Change:
+    """Return the record that sets back the change of record `number`; the head gets no size and no mode."""
+    return structs.replace(
+        change, operation=_INVERSES.get(change.operation, change.operation),
+        path=change.old_path or change.path, key=change.old_key or change.key,
+        old_path=change.old_path and change.path, old_key=change.old_key and change.key,
+        before=change.after, after=change.before, content=None, size=None, mode=None, relations=(),
+        applied=True, compensates=number,
+    )  # fmt: skip
 
 
 def foreign_save(content: bytes, mode: int, again: Change) -> Sequence[Change]:

@@ -51,7 +51,7 @@ def unsaved_text(parts: Parts, seen: Look) -> OpenText | None:
         HeadMovedError: It has changed since the look.
     """
     document = seen.view.document
-    return None if document is None or not document.is_dirty else parts.documents.texts.at(document)
+    return None if document is None or not document.is_dirty else parts.documents.at(document)
 
 
 def disk_text(parts: Parts, seen: Look) -> str | None:
@@ -77,7 +77,7 @@ def with_document(parts: Parts, seen: Look, decision: PutDecision) -> PutDecisio
     is_unchanged = decision.facts.version == seen.version and decision.base is None
     if document is None or decision.in_buffer or decision.document is not None or is_unchanged:
         return decision
-    opened = parts.documents.texts.at(document)
+    opened = parts.documents.at(document)
     text, is_edit, on_conflict = decision.text_for(seen.path), decision.report is not None, decision.on_conflict
     if not document.is_dirty:
         if text is None:
@@ -112,7 +112,7 @@ def with_document(parts: Parts, seen: Look, decision: PutDecision) -> PutDecisio
 
 def _text_of(parts: Parts, seen: Look, opened: OpenText, version: str | None) -> str:
     """Return the text of a version of a file with unsaved text; None for the file as it is."""
-    if version == parts.documents.texts.bytes_of(opened)[1]:
+    if version == opened.version:
         return opened.text
     if version is None or version == seen.version:
         on_disk = disk_text(parts, seen)
@@ -169,7 +169,6 @@ def put_beside(parts: Parts, seen: Look, opened: OpenText, base: str, proposed: 
         EditConflictError: The change overlaps with unsaved text.
         EncodingError: The file's encoding lacks a character of the new text.
     """
-    before = parts.documents.texts.bytes_of(opened)[1]
     # What is appended is added to both texts, whatever they end with.
     is_addition = plain.added_bytes is not None and proposed.startswith(base)
     caught_up = _caught_up(parts, seen, opened)
@@ -181,35 +180,30 @@ def put_beside(parts: Parts, seen: Look, opened: OpenText, base: str, proposed: 
         merged = merge(base, current, proposed, by_words=parts.settings.is_prose(seen.path))
         if merged.text is None:
             base_version = version_of(base.encode("utf-8", "surrogatepass"))
-            raise overlapping(seen.path, base_version, before, merged, current, base)
+            raise overlapping(seen.path, base_version, opened.version, merged, current, base)
         text, foreign = merged.text, tuple(dict(hunk.to_dict()) for hunk in merged.foreign)
     edits = minimal_edits(opened.text, text)
     on_disk = _on_disk(parts, seen, base, proposed, is_addition=is_addition)
-    form = opened.document.text_format
-    is_merged = text != proposed
+    after = structs.replace(opened, text=text)
+    change: DocumentChange | None = None
     if on_disk is None:
-        change = structs.replace(typed(opened, edits, reason="merged"), is_parent=True)
-        content = structs.replace(opened, text=text).shown_bytes()
-        facts = describe(content, text, form, name=seen.path, version=version_of(content))
-        is_new = text != opened.text
-        return structs.replace(
-            plain, content=content, facts=facts, is_merged=is_merged, foreign=foreign, edits=None, in_buffer=True,
-            document=change if is_new else None,
-            shown=ShownText(before=before, version=facts.version, content=content, text=text),
-        )  # fmt: skip
-    facts, file_text = inspect(on_disk, name=seen.path)
-    if caught_up is None:
-        # Keep the document's base, so that saving it reports the conflict.
-        change = changed(opened, text, edits, base=opened.document.base, is_dirty=True, reason="merged")
-        after = structs.replace(opened, text=text)
+        content, form = after.content, opened.document.text_format
+        facts = describe(content, text, form, name=seen.path, version=after.version)
+        if text != opened.text:
+            change = structs.replace(typed(opened, edits, reason="merged"), is_parent=True)
     else:
-        change = rebased(opened, text, facts, edits=edits, file_text=file_text, reason="merged")
-        document = structs.replace(opened.document, text_format=change.text_format)
-        after = structs.replace(opened, text=text, document=document, base=on_disk, base_text=file_text or "")
-    shown = after.shown_bytes()
+        content, (facts, file_text) = on_disk, inspect(on_disk, name=seen.path)
+        if caught_up is None:
+            # Keep the document's base, so that saving it reports the conflict.
+            change = changed(opened, text, edits, base=opened.document.base, is_dirty=True, reason="merged")
+        else:
+            change = rebased(opened, text, facts, edits=edits, file_text=file_text, reason="merged")
+            document = structs.replace(opened.document, text_format=change.text_format)
+            after = structs.replace(after, document=document, base=on_disk, base_text=file_text or "")
     return structs.replace(
-        plain, content=on_disk, facts=facts, is_merged=is_merged, foreign=foreign, edits=None, in_buffer=False,
-        document=change, shown=ShownText(before=before, version=version_of(shown), content=shown, text=text),
+        plain, content=content, facts=facts, is_merged=text != proposed, foreign=foreign, edits=None,
+        in_buffer=on_disk is None, document=change,
+        shown=ShownText(before=opened.version, version=after.version, content=after.content, text=text),
     )  # fmt: skip
 
 
@@ -218,10 +212,9 @@ def overwritten(parts: Parts, seen: Look, opened: OpenText, decision: PutDecisio
     text = decision.text_for(seen.path)
     if text is None:
         raise unsaved_error(seen.path, opened.document.version, "and what would replace it is binary")
-    kept, before = parts.documents.texts.bytes_of(opened)
-    shown = ShownText(before=before, version=decision.facts.version, content=decision.content, text=text)
+    shown = ShownText(before=opened.version, version=decision.facts.version, content=decision.content, text=text)
     document = rebased(opened, text, decision.facts)
-    return structs.replace(decision, document=document, kept_unsaved=kept, shown=shown)
+    return structs.replace(decision, document=document, kept_unsaved=opened.content, shown=shown)
 
 
 def unsaved_error(
@@ -265,11 +258,11 @@ def _on_disk(parts: Parts, seen: Look, base: str, proposed: str, *, is_addition:
         bare = TextFormat(encoding=facts.text_format.encoding, bom=b"")
         return content + encode(proposed.removeprefix(base), bare, path=seen.path)
     by_words = parts.settings.is_prose(seen.path)
-    merged = merge_bytes(
+    merged, _ = merge_bytes(
         base, content, proposed,
         text_format=facts.text_format, path=seen.path, by_words=by_words, with_foreign=False,
     )  # fmt: skip
-    return None if merged.content is None or merged.content == content else merged.content
+    return None if merged == content else merged
 
 
 def refuse_unsaved_below(parts: Parts, folder: WorkspacePath, key: str) -> None:
@@ -290,10 +283,10 @@ def keep_unsaved(parts: Parts, seen: Look, decision: PutDecision) -> None:
         return
     kept = decision.kept_unsaved
     if decision.in_buffer and document.is_dirty:
-        content, version = parts.documents.texts.bytes_of(parts.documents.texts.at(document))
+        opened = parts.documents.at(document)
         newest = parts.journal.records(key=seen.key, limit=RECENT_RECORDS, newest_first=True)
         # A record, not only the bytes, so that the text is found among the versions of the path.
-        kept = None if any(record.after == version for record in newest) else content
+        kept = None if any(record.after == opened.version for record in newest) else opened.content
     if kept is not None:
         parts.journal.commit([aside(parts, document, kept)], parts.documents.author(document))
 

@@ -20,8 +20,13 @@ from filetools.changes.deciding.files import versions_had
 from filetools.changes.parts import Parts
 from filetools.changes.read_tracker import END_OF_FILE, Span
 from filetools.changes.requests import ReadRequest
-from filetools.content.extracts.ranges import ByteSource, memory_source, read_byte_range, read_text_range
-from filetools.content.extracts.windows import read_lines
+from filetools.content.extracts.ranges import (
+    ByteSource,
+    memory_source,
+    read_byte_range,
+    read_lines,
+    read_text_range,
+)
 from filetools.content.facts import ContentFacts, describe, inspect
 from filetools.content.formats import UTF8, TextFormat, decode
 from filetools.content.kind import sniff
@@ -142,12 +147,11 @@ def _buffer(parts: Parts, path: WorkspacePath, request: ReadRequest, actor: Acto
     """Read the unsaved text of a path; None if there is none."""
     key = parts.workspace.key(path)
     document = parts.view(key).document if parts.documents.known.is_dirty(key) else None
-    opened = None if document is None else parts.documents.texts.newest(document.id)
+    opened = None if document is None else parts.documents.newest(document.id)
     if opened is None or not opened.document.is_dirty:
         return None
-    content, version = parts.documents.texts.bytes_of(opened)
     form = opened.document.text_format
-    facts = describe(content, opened.text, form, name=path, version=version)
+    facts = describe(opened.content, opened.text, form, name=path, version=opened.version)
     head = parts.view(key).head
     disk_version = opened.document.base if head is None else head.version
     whole = _result(path, facts, opened.text, None).model_copy(
@@ -157,8 +161,8 @@ def _buffer(parts: Parts, path: WorkspacePath, request: ReadRequest, actor: Acto
             "disk_is_newer": disk_version is not None and disk_version != opened.document.base,
         }
     )
-    result = _seen(parts, actor, key, whole, facts, content, request)
-    if disk_version is not None and disk_version != version:
+    result = _seen(parts, actor, key, whole, facts, opened.content, request)
+    if disk_version is not None and disk_version != opened.version:
         # The result also names this version. A caller that gives it as `expected_version` has seen the unsaved text, which
         # must not get into the file as the caller's own change.
         parts.tracker.record_reported(actor, key, disk_version)
@@ -196,15 +200,15 @@ def _result(path: WorkspacePath, facts: ContentFacts, shown: str, modified_ns: i
     return ReadResult(
         path=path,
         content=shown,
-        encoding="base64" if facts.is_binary else facts.encoding or "utf-8",
+        encoding="base64" if facts.text_format is None else facts.text_format.encoding,
         size=facts.size,
         version=facts.version,
         modified=None if modified_ns is None else moment(modified_ns),
         total_lines=facts.total_lines,
         newline=facts.newline,
-        bom=None if facts.is_binary else facts.bom,
-        is_binary=facts.is_binary,
-        mime_type=facts.mime_type if facts.is_binary else None,
+        bom=None if facts.text_format is None else bool(facts.text_format.bom),
+        is_binary=facts.text_format is None,
+        mime_type=facts.mime_type if facts.text_format is None else None,
     )
 
 
