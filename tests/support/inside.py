@@ -245,10 +245,10 @@ def hanging_mirror(files: FileToolsFacade) -> Iterator[Callable[[], int]]:
     (mirror,) = files._parts.sync._mirrors
     begun, going_on, bring = threading.Event(), threading.Event(), mirror.worker.round
 
-    def hanging(*, is_whole: bool, is_hasty: bool) -> float:
+    def hanging() -> float:
         begun.set()
         going_on.wait(30)
-        return bring(is_whole=is_whole, is_hasty=is_hasty)
+        return bring()
 
     mirror.worker.round = hanging  # type: ignore[method-assign]
     mirror.wake()
