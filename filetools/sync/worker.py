@@ -151,6 +151,7 @@ class BacklogWorker:
                 self.make_durable()  # at once: a copy that must be made again takes long
             if self._large[entry.key].number == entry.number:
                 del self._large[entry.key]
+            self._follow()  # reports the copy to the calls that wait for it
         fill_at = math.inf if self.files.is_filled else self._fill_at
         soonest = min(self._backlog_at, self._sync_at, fill_at, now + self._context.settings.mirror_probe_seconds)
         return max(0.0, soonest - time.monotonic())

@@ -104,6 +104,16 @@ async def test_small_files_do_not_wait_for_a_large_one_and_holes_stay_holes(
     assert (tmp_path / "mirror/big").stat().st_blocks * 512 < LARGE_BYTES // 8
 
 
+async def test_a_call_hears_of_a_large_file_as_soon_as_the_mirror_has_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("_SHORTEST_DEFERRAL_SECONDS", "_LONGEST_DEFERRAL_SECONDS"):
+        monkeypatch.setattr(worker, name, 300.0)
+    async with world(tmp_path, local_store(tmp_path / "mirror"), mirror_probe_seconds=300.0) as opened:
+        await opened.until(lambda: opened.manager.standing() == "in_sync")
+        assert await opened.write("big", bytes(LARGE_BYTES)) == "in_sync"
+
+
 @pytest.mark.parametrize("is_kept", [False, True])
 @pytest.mark.parametrize("change", ["delete", "move", "write"])
 async def test_a_large_file_that_changes_while_it_is_copied_is_not_copied_as_it_was(
