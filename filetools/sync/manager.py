@@ -6,7 +6,7 @@ import asyncio
 import threading
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
-from functools import partial
+from functools import lru_cache, partial
 from itertools import chain, count
 from pathlib import Path
 from typing import Any, Final
@@ -22,12 +22,12 @@ from filetools.models.words import MirrorStatus
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.settings import Settings
 from filetools.stores.store import Store
-from filetools.sync.comparison import SyncContext, leaving_out
 from filetools.sync.mirror import Mirror
-from filetools.sync.mirror_files import MirrorFiles
+from filetools.sync.mirror_files import MirrorFiles, SyncContext
 from filetools.sync.synchronise import Progress, Synchronisation, failed_result, in_thread, summed
 from filetools.writer.worker_pool import WorkerPool
 
+REMEMBERED_PATHS: Final = 4096
 CLOSE_SECONDS: Final = 2.0
 """How long closing waits for a mirror; the next opening copies the rest."""
 LONGEST_PAUSE_SECONDS: Final = 1.0
@@ -79,7 +79,7 @@ class SyncManager:
             publish=self._publish_on_loop,
             notify=notify,
             key=key,
-            left_out=leaving_out(excluded),
+            left_out=lru_cache(REMEMBERED_PATHS)(excluded),
             settings=settings,
         )
         self._publish = publish

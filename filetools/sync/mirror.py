@@ -19,8 +19,7 @@ from msgspec.structs import replace
 import filetools.events as events
 from filetools.errors import FileToolsError, InternalError, StateDamagedError, SyncFailedError, WorkspaceGoneError
 from filetools.journal.backlog import RecordsForgottenError
-from filetools.sync.comparison import SyncContext
-from filetools.sync.mirror_files import MirrorFiles
+from filetools.sync.mirror_files import MirrorFiles, SyncContext
 from filetools.sync.worker import LONGEST_PAUSE_SECONDS, BacklogWorker, StoppedError
 from filetools.tree.leader import Leadership
 
