@@ -286,6 +286,16 @@ class Settings(_Validated):
         return bool(matching) and not matching[-1].startswith("!")
 
 
+def home_directory() -> Path:
+    """Return the user's home folder.
+
+    Where none is known it is the root of the file system, as container runtimes have it: a relative path would find files in
+    whichever folder one is in.
+    """
+    home = os.path.expanduser("~")
+    return Path(home if os.path.isabs(home) else os.sep).absolute()
+
+
 def user_directory() -> Path:
     """Return the user's configuration folder for filetools, which may not exist yet.
 
@@ -295,12 +305,12 @@ def user_directory() -> Path:
     if named := os.environ.get("FILETOOLS_CONFIG_DIR"):
         return Path(named).absolute()
     if sys.platform == "darwin":
-        base = os.path.expanduser("~/Library/Application Support")
+        base = home_directory() / "Library/Application Support"
     elif sys.platform == "win32":
-        base = os.environ.get("LOCALAPPDATA") or os.path.expanduser("~/AppData/Local")
+        base = Path(os.environ.get("LOCALAPPDATA") or home_directory() / "AppData/Local")
     else:
-        base = os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config")
-    return Path(base, "filetools").absolute()
+        base = Path(os.environ.get("XDG_CONFIG_HOME") or home_directory() / ".config")
+    return (base / "filetools").absolute()
 
 
 def use_user_directory(folder: Path) -> None:
@@ -404,13 +414,9 @@ def forces_terminal() -> bool:
 def session_logs_folder() -> Path:
     """Return the folder that holds the logs of coding agents, one folder a project; in NFC, and perhaps not there.
 
-    It is `projects` in what `CLAUDE_CONFIG_DIR` names, else in `~/.claude`. Where no home folder is known the root of the
-    file system counts as one, as container runtimes have it: a relative path would find logs in whichever folder one is in.
+    It is `projects` in what `CLAUDE_CONFIG_DIR` names, else in `~/.claude`.
     """
-    try:
-        folder = os.environ.get("CLAUDE_CONFIG_DIR") or str(Path.home() / ".claude")
-    except RuntimeError:
-        folder = str(Path("/.claude").absolute())
+    folder = os.environ.get("CLAUDE_CONFIG_DIR") or str(home_directory() / ".claude")
     return Path(unicodedata.normalize("NFC", folder), "projects")
 
 
