@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import logging
 import os
+import re
+import stat
 import sys
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping
@@ -112,6 +114,9 @@ _NARROWER: Final[Mapping[str, Callable[[Any, Any], Any]]] = {
 }
 """What applies of the user's value and the tree's, for the settings that a tree can narrow; all others are ignored."""
 _IN_TREE: Final = "settings.toml in the tree"
+_MOST_TREE_BYTES: Final = 64 * 1024
+_MOST_DOTS: Final = 500
+"""On one line of TOML and one side of its "="; a list of patterns has fewer."""
 
 
 def _checked(kind: _Kind, given: Mapping[str, Any], sources: Mapping[str, str] | None = None) -> dict[str, Any]:
@@ -375,7 +380,7 @@ def _asked(file: Path) -> dict[str, Any]:
     """Return the tree's valid settings. A wrong file never fails an opening; what may have protected is at its strictest."""
     strictest = {name: order[0] for name, order in _STRICTEST_FIRST.items()} | dict.fromkeys(_EXTENDED, ("**",))
     try:
-        found = _read_toml(file)
+        found = _read_toml(file, is_trees=True)
     except InvalidArgumentError as exc:
         _say_once(f"{str(file)!r}: the strictest settings are used: {exc}")
         return strictest
@@ -393,17 +398,39 @@ def _asked(file: Path) -> dict[str, Any]:
 _say_once: Final = cache(_log.warning)
 
 
-def _read_toml(path: Path) -> Mapping[str, Any]:
-    try:
-        text = path.read_text(encoding="utf-8")
-        import tomllib  # only needed if there is a file
+def parsed_toml(text: str) -> dict[str, Any]:
+    """Parse TOML from anybody.
 
+    Raises:
+        ValueError: It is not TOML, is nested too deeply, or has keys of too many parts, for which tomllib takes quadratic time.
+    """
+    import tomllib  # only needed if there is a file
+
+    if any(part.count(".") > _MOST_DOTS for part in re.split(r"[=\n]", text)):
+        raise ValueError("a key has too many parts")
+    try:
         return tomllib.loads(text)
+    except RecursionError as exc:
+        raise ValueError(str(exc)) from exc
+
+
+def _read_toml(path: Path, *, is_trees: bool = False) -> Mapping[str, Any]:
+    try:
+        if is_trees:
+            _refuse_endless(path)
+        return parsed_toml(path.read_text(encoding="utf-8"))
     except (FileNotFoundError, NotADirectoryError):
         return {}
     except (OSError, ValueError) as exc:  # ValueError: not UTF-8, or not TOML
         reason = exc.strerror if isinstance(exc, OSError) else exc
         raise InvalidArgumentError(f"Cannot read the settings in {path.name!r}: {reason}") from exc
+
+
+def _refuse_endless(path: Path) -> None:
+    """Refuse what need not end when it is read: a link, such as one to /dev/zero, a pipe, a large file."""
+    found = path.lstat()
+    if not stat.S_ISREG(found.st_mode) or found.st_size > _MOST_TREE_BYTES:
+        raise ValueError(f"it is a link, a special file, or over {_MOST_TREE_BYTES} bytes")
 
 
 def forces_terminal() -> bool:

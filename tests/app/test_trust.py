@@ -112,12 +112,22 @@ async def test_a_wrong_value_that_may_have_protected_counts_as_the_strictest(
     assert f"Setting {name!r} from settings.toml in the tree: " in caplog.text
 
 
-@pytest.mark.parametrize("text", [b"permissions = read_only\n", b"permissions = 'ask'\n<<<<<<< HEAD\n", b"\xff"])
+@pytest.mark.parametrize(
+    "text",
+    [b"permissions = read_only\n", b"permissions = 'ask'\n<<<<<<< HEAD\n", b"\xff", b"#" * 70_000,
+     b"a = " + b"[" * 30_000, b"a." * 30_000 + b"a = 1", Path("/dev/zero")],
+    ids=lambda text: str(text)[:20],
+)  # fmt: skip
 async def test_a_clone_whose_settings_cannot_be_read_opens_and_shows_agents_nothing(
-    root: Path, caplog: pytest.LogCaptureFixture, text: bytes
+    root: Path, caplog: pytest.LogCaptureFixture, text: bytes | Path
 ) -> None:
     cloned_settings(root, "")
-    (root / ".filetools/settings.toml").write_bytes(text)
+    settings = root / ".filetools/settings.toml"
+    if isinstance(text, Path):
+        settings.unlink()
+        settings.symlink_to(text)
+    else:
+        settings.write_bytes(text)
     (root / "a.txt").write_text("A\n")
     async with filetools.open(root, permissions="allow", settings=QUIET) as files:
         await refused("PATH_HIDDEN", files.read_file("a.txt"))
