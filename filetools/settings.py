@@ -380,7 +380,7 @@ def _asked(file: Path) -> dict[str, Any]:
     """Return the tree's valid settings. A wrong file never fails an opening; what may have protected is at its strictest."""
     strictest = {name: order[0] for name, order in _STRICTEST_FIRST.items()} | dict.fromkeys(_EXTENDED, ("**",))
     try:
-        found = _read_toml(file, is_trees=True)
+        found = _read_toml(file, read_of_tree)
     except InvalidArgumentError as exc:
         _say_once(f"{str(file)!r}: the strictest settings are used: {exc}")
         return strictest
@@ -414,11 +414,9 @@ def parsed_toml(text: str) -> dict[str, Any]:
         raise ValueError(str(exc)) from exc
 
 
-def _read_toml(path: Path, *, is_trees: bool = False) -> Mapping[str, Any]:
+def _read_toml(path: Path, read: Callable[[Path], bytes] = Path.read_bytes) -> Mapping[str, Any]:
     try:
-        if is_trees:
-            _refuse_endless(path)
-        return parsed_toml(path.read_text(encoding="utf-8"))
+        return parsed_toml(read(path).decode())
     except (FileNotFoundError, NotADirectoryError):
         return {}
     except (OSError, ValueError) as exc:  # ValueError: not UTF-8, or not TOML
@@ -426,11 +424,16 @@ def _read_toml(path: Path, *, is_trees: bool = False) -> Mapping[str, Any]:
         raise InvalidArgumentError(f"Cannot read the settings in {path.name!r}: {reason}") from exc
 
 
-def _refuse_endless(path: Path) -> None:
-    """Refuse what need not end when it is read: a link, such as one to /dev/zero, a pipe, a large file."""
+def read_of_tree(path: Path) -> bytes:
+    """Return a small file that may have come with a tree.
+
+    Raises:
+        ValueError: It is over 64 KiB, or a link or a special file, which need not end: one to /dev/zero, a pipe.
+    """
     found = path.lstat()
     if not stat.S_ISREG(found.st_mode) or found.st_size > _MOST_TREE_BYTES:
         raise ValueError(f"it is a link, a special file, or over {_MOST_TREE_BYTES} bytes")
+    return path.read_bytes()
 
 
 def forces_terminal() -> bool:
