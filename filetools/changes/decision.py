@@ -194,7 +194,7 @@ def read_as(
         named = inspect(content, name=name, encoding=encoding)
     except EncodingError:
         return found
-    is_certain = found[0].bom or found[0].encoding == "utf-8"
+    is_certain = (form := found[0].text_format) is not None and (form.bom or form.encoding == "utf-8")
     return found if is_foreign and is_certain and found[1] != named[1] else named
 
 

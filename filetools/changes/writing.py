@@ -295,18 +295,18 @@ def merged_into(
     if text_format is None or base_text is None:
         raise unmergeable(path, known.base, current)
     content, by_words = now.content(), settings.is_prose(path)
-    merged = merge_bytes(base_text, content, proposed, text_format=text_format, path=path, by_words=by_words)
-    if merged.content is None:
+    merged, result = merge_bytes(base_text, content, proposed, text_format=text_format, path=path, by_words=by_words)
+    if merged is None:
         text = decode(content, text_format, path=path)
-        raise overlapping(path, known.base, current, merged.result, text, base_text)
-    made = inspect(merged.content, name=path)[0]
+        raise overlapping(path, known.base, current, result, text, base_text)
+    made = inspect(merged, name=path)[0]
     return replace(
         plain,
-        content=merged.content,
+        content=merged,
         text=None,
         facts=made,
         is_merged=made.version != plain.sent_version,
-        foreign=tuple(dict(hunk.to_dict()) for hunk in merged.result.foreign),
+        foreign=tuple(dict(hunk.to_dict()) for hunk in result.foreign),
         newline=None,
     )
 

@@ -51,7 +51,7 @@ def unsaved_text(parts: Parts, seen: Look) -> OpenText | None:
         HeadMovedError: It has changed since the look.
     """
     document = seen.view.document
-    return None if document is None or not document.is_dirty else parts.documents.texts.at(document)
+    return None if document is None or not document.is_dirty else parts.documents.at(document)
 
 
 def disk_text(parts: Parts, seen: Look) -> str | None:
@@ -77,7 +77,7 @@ def with_document(parts: Parts, seen: Look, decision: PutDecision) -> PutDecisio
     is_unchanged = decision.facts.version == seen.version and decision.base is None
     if document is None or decision.in_buffer or decision.document is not None or is_unchanged:
         return decision
-    opened = parts.documents.texts.at(document)
+    opened = parts.documents.at(document)
     text, is_edit, on_conflict = decision.text_for(seen.path), decision.report is not None, decision.on_conflict
     if not document.is_dirty:
         if text is None:
@@ -258,11 +258,11 @@ def _on_disk(parts: Parts, seen: Look, base: str, proposed: str, *, is_addition:
         bare = TextFormat(encoding=facts.text_format.encoding, bom=b"")
         return content + encode(proposed.removeprefix(base), bare, path=seen.path)
     by_words = parts.settings.is_prose(seen.path)
-    merged = merge_bytes(
+    merged, _ = merge_bytes(
         base, content, proposed,
         text_format=facts.text_format, path=seen.path, by_words=by_words, with_foreign=False,
     )  # fmt: skip
-    return None if merged.content is None or merged.content == content else merged.content
+    return None if merged == content else merged
 
 
 def refuse_unsaved_below(parts: Parts, folder: WorkspacePath, key: str) -> None:
@@ -283,7 +283,7 @@ def keep_unsaved(parts: Parts, seen: Look, decision: PutDecision) -> None:
         return
     kept = decision.kept_unsaved
     if decision.in_buffer and document.is_dirty:
-        opened = parts.documents.texts.at(document)
+        opened = parts.documents.at(document)
         newest = parts.journal.records(key=seen.key, limit=RECENT_RECORDS, newest_first=True)
         # A record, not only the bytes, so that the text is found among the versions of the path.
         kept = None if any(record.after == opened.version for record in newest) else opened.content
