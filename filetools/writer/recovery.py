@@ -385,5 +385,4 @@ def is_left_by_power_cut(found: bytes, versions: Iterable[bytes]) -> bool:
 
 def _is_sector_of(found: bytes, version: bytes, start: int) -> bool:
     """True if a sector equals that of a version, or a beginning of it followed by zeros."""
-    sector, wanted = found[start : start + SECTOR_BYTES], version[start : start + SECTOR_BYTES]
-    return sector == wanted or wanted.startswith(sector.rstrip(b"\0"))
+    return version[start : start + SECTOR_BYTES].startswith(found[start : start + SECTOR_BYTES].rstrip(b"\0"))
