@@ -263,8 +263,6 @@ class Settings(_Validated):
     """Bytes of versions that are kept; beyond it the oldest go first, except what is still needed."""
     retention_records: Annotated[int, Meta(ge=0)] = 1_000_000
     """Records that are kept; the oldest go first."""
-    retention_seconds: Annotated[float, Meta(gt=0)] | None = None
-    """Age at which records are deleted; None sets no limit of age."""
     sync_after_seconds: Annotated[float, Meta(ge=0)] = 1.0
     """Pause after which files already covered by the journal are synced themselves."""
     worker_threads: Annotated[int, Meta(ge=1, le=256)] = 16

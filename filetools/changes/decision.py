@@ -75,9 +75,9 @@ class KnownPath(Struct, frozen=True, kw_only=True):
         """Return True if the actor knows the file, but none of these versions."""
         return self.newest is not None and self.newest.base not in versions
 
-    def of_version(self, version: str | None) -> SeenVersion | None:
-        """Return what the actor knows by a version, else the newest that it knows."""
-        return next((row for row in reversed(self.rows) if row.version == version), self.newest)
+    def of_version(self, expected: str) -> SeenVersion | None:
+        """Return what the actor knows by a version that it names, else the newest that it knows."""
+        return next((row for row in reversed(self.rows) if is_version(row.version, expected)), self.newest)
 
     def named(self, expected: str) -> str | None:
         """Return the full form of a version that the actor names; None if the path is not known to have had it."""
