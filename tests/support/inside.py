@@ -187,10 +187,16 @@ def is_polling(notifier: Notifier) -> bool:
     return notifier._timer is not None
 
 
+async def follow_files(files: FileToolsFacade) -> None:
+    """Update all open documents from their files."""
+    await files._runner.news.follow(parts(files).documents.known.all())
+
+
 def is_watching(files: FileToolsFacade) -> bool:
     """Whether all that others do from now on is noticed by this process."""
     foreign = foreign_of(files)
-    return foreign._watcher is not None and foreign._watcher.method is not None and foreign._finished is not None
+    watcher = parts(files).observer.watcher
+    return watcher is not None and watcher.method is not None and foreign._finished is not None
 
 
 def heads_below(journal: Journal, key: str) -> list[tuple[str, str]]:
