@@ -48,8 +48,8 @@ from filetools.writer.worker_pool import WorkerPool
 
 MARKER: Final = WorkspacePath(f"{STATE_DIRECTORY}/mirror")
 """The file with the identity of a mirror's folder."""
-_MARKER_ELSE: Final = WorkspacePath(f"{STATE_DIRECTORY}/MIRROR")
-"""The marker's name in another spelling, which finds it if the mirror's disk ignores case."""
+_STATE_ELSE: Final = WorkspacePath(STATE_DIRECTORY.upper())
+"""The state directory in another spelling, which finds it if the mirror's disk ignores case."""
 TRIES: Final = 5
 _MOST_OWN: Final = 8192
 _MOST_MARKER_BYTES: Final = 1024
@@ -131,7 +131,7 @@ class MirrorFiles:
         if row.is_filled and not self.is_filled:
             # Before the first write to this folder: if the former folder returns, it lacks what was written here.
             self.renew()
-        self._look()
+        self._ignores_case = self.store.stat(_STATE_ELSE) is not None
 
     def renew(self) -> None:
         """Compare the folder as a whole in the next round: it is another one, or records of changes it lacks were removed."""
@@ -143,11 +143,6 @@ class MirrorFiles:
         mark(self.store, self.row.identity)
         self._context.journal.mirrors.filled(self.row)
         self.is_filled = True
-        self._look()
-
-    def _look(self) -> None:
-        """Find out by the marker whether the mirror's disk ignores case."""
-        self._ignores_case = self.store.stat(_MARKER_ELSE) is not None
 
     def _marker(self) -> str | None:
         try:

@@ -13,7 +13,8 @@ from filetools.journal.records import Change
 from filetools.models.records import SYSTEM, Operation
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.sync import worker
-from filetools.sync.comparison import SyncContext, Wanted, wanted
+from filetools.sync.comparison import Wanted, wanted
+from filetools.sync.mirror_files import SyncContext
 from tests.support.crashing import snapshot
 from tests.support.mirror_worlds import (
     FOR_EVER_SECONDS,
