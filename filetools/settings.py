@@ -15,6 +15,7 @@ from dataclasses import dataclass, fields, replace
 from fnmatch import fnmatchcase
 from functools import cache, partial
 from pathlib import Path
+from shutil import which
 from typing import Annotated, Any, Final, Literal, TypeAlias, Union, cast, get_args, get_origin, get_type_hints
 
 from msgspec import Meta, ValidationError, convert
@@ -257,8 +258,6 @@ class Settings(_Validated):
     """Bytes of versions that are kept; beyond it the oldest go first, except what is still needed."""
     retention_records: Annotated[int, Meta(ge=0)] = 1_000_000
     """Records that are kept; the oldest go first."""
-    retention_seconds: Annotated[float, Meta(gt=0)] | None = None
-    """Age at which records are deleted; None sets no limit of age."""
     sync_after_seconds: Annotated[float, Meta(ge=0)] = 1.0
     """Pause after which files already covered by the journal are synced themselves."""
     worker_threads: Annotated[int, Meta(ge=1, le=256)] = 16
@@ -416,6 +415,18 @@ def session_logs_folder() -> Path:
 def variables(names: Iterable[str]) -> dict[str, str]:
     """Return those variables of the process that are set, for a child process that gets no others."""
     return {name: os.environ[name] for name in names if name in os.environ}
+
+
+def git_program(folder: Path) -> str | None:
+    """Return the path of git for use in a folder; None if there is none.
+
+    A program in the repository of the folder never counts, even if a folder of it is on PATH: its content is not trusted.
+    """
+    top = next((each for each in (folder, *folder.parents) if os.path.lexists(each / ".git")), folder)
+    places = filter(os.path.isabs, os.environ.get("PATH", os.defpath).split(os.pathsep))
+    programs = filter(None, (which("git", path=each) for each in places))
+    found = ((each, Path(os.path.realpath(os.path.dirname(each)))) for each in programs if os.path.isabs(each))
+    return next((each for each, place in found if top == Path(top.anchor) or not place.is_relative_to(top)), None)
 
 
 def named_session() -> str | None:

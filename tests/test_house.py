@@ -28,6 +28,7 @@ PLANTED: Final[list[tuple[Callable[[Sources], list[str]], Sources]]] = [
     (house.private_reaches, {"tests/test_a.py": "assert files._runner"}),
     (house.private_reaches, {"tests/test_a.py": "from filetools.stores.local import _sync"}),
     (house.private_reaches, {"tests/test_a.py": "patch('filetools.stores.system._PREADV', 1)"}),
+    (house.unknown_fields, {"filetools/a.py": "class A:\n b: int\nstructs.replace(a, b=1, c=2)"}),
 ]
 ALLOWED: Final[list[tuple[Callable[[Sources], list[str]], Sources]]] = [
     (house.full_folders, {f"filetools/stores/m{number}.py": "" for number in range(15)}),
@@ -46,6 +47,7 @@ ALLOWED: Final[list[tuple[Callable[[Sources], list[str]], Sources]]] = [
     (house.private_reaches, {"tests/support/inside.py": "runner = files._runner"}),
     (house.private_reaches, {"tests/test_a.py": "class A:\n def _f(self): ...\nA()._f()"}),
     (house.private_reaches, {"tests/test_a.py": "import os\nos._exit(files.__class__)"}),
+    (house.unknown_fields, {"filetools/a.py": "class A:\n b: int\nreplace(a, b=1, **c), day.replace(tzinfo=UTC)"}),
 ]
 
 

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import contextvars
 import functools
 import inspect
 import os
-import threading
 from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from contextlib import AbstractAsyncContextManager, ExitStack, suppress
@@ -34,7 +32,6 @@ class LoopThread:
         self._portal: Any
         self._stack = ExitStack()
         self._tasks: set[asyncio.Task[Any]] = set()
-        self._local = threading.local()
         self._listeners = ThreadPoolExecutor(LISTENING_THREADS, thread_name_prefix="filetools listener")
 
     def enter(self, opening: AbstractAsyncContextManager[T]) -> T:
@@ -65,14 +62,11 @@ class LoopThread:
         """
         if self._process != os.getpid():
             raise InternalError("This workspace was opened before a fork; open it again in the new process")
-        # One context per calling thread, so that what one call sets, such as the current transaction, lasts for the next.
-        if not hasattr(self._local, "context"):
-            self._local.context = contextvars.copy_context()
-        tasks, context = list[asyncio.Task[Any]](), self._local.context
+        tasks = list[asyncio.Task[Any]]()
 
         async def run() -> Any:
             # In a separate task, which is cancelled once: anyio cancels again at each await, even during cleanup.
-            task = asyncio.get_running_loop().create_task(_awaited(work), context=context)
+            task = asyncio.get_running_loop().create_task(_awaited(work))
             tasks.append(task)
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)

@@ -75,9 +75,9 @@ class KnownPath(Struct, frozen=True, kw_only=True):
         """Return True if the actor knows the file, but none of these versions."""
         return self.newest is not None and self.newest.base not in versions
 
-    def of_version(self, version: str | None) -> SeenVersion | None:
-        """Return what the actor knows by a version, else the newest that it knows."""
-        return next((row for row in reversed(self.rows) if row.version == version), self.newest)
+    def of_version(self, expected: str) -> SeenVersion | None:
+        """Return what the actor knows by a version that it names, else the newest that it knows."""
+        return next((row for row in reversed(self.rows) if is_version(row.version, expected)), self.newest)
 
     def named(self, expected: str) -> str | None:
         """Return the full form of a version that the actor names; None if the path is not known to have had it."""
@@ -194,7 +194,7 @@ def read_as(
         named = inspect(content, name=name, encoding=encoding)
     except EncodingError:
         return found
-    is_certain = found[0].bom or found[0].encoding == "utf-8"
+    is_certain = (form := found[0].text_format) is not None and (form.bom or form.encoding == "utf-8")
     return found if is_foreign and is_certain and found[1] != named[1] else named
 
 

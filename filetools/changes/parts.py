@@ -5,7 +5,8 @@ from __future__ import annotations
 from msgspec import Struct, structs
 
 from filetools.changes.read_tracker import ReadTracker
-from filetools.content.facts import FactsCache
+from filetools.content.facts import ContentFacts
+from filetools.content.identity_cache import IdentityCache
 from filetools.editors.documents import Documents
 from filetools.events.bus import EventBus
 from filetools.journal.journal import Journal, View
@@ -30,7 +31,8 @@ class Parts(Struct, frozen=True, kw_only=True):
     recovery: Recovery
     gatekeeper: Gatekeeper
     settings: Settings
-    facts: FactsCache
+    facts: IdentityCache[ContentFacts]
+    """Facts of recently read files."""
     tracker: ReadTracker
     documents: Documents
     workers: WorkerPool

@@ -170,6 +170,7 @@ def command(
     group: click.Group | None = None,
     reads: bool = False,
     needs_state: bool = False,
+    entry: str = "",
     watch: bool = False,
 ) -> Callable[[Callable[..., Any]], click.Command]:
     """Turn a function into a command; its first argument is the `CommandRunner`, its docstring the help.
@@ -183,6 +184,7 @@ def command(
         group: The command group that it belongs to.
         reads: True to open the workspace for reading, as with the options of reading, in a dry run, and for a preview.
         needs_state: True if there is nothing to change in a root without state, so that it does not create one.
+        entry: Argument with the paths that must exist. If none does, no state is created to report that.
         watch: True to watch for foreign changes while it runs.
     """
 
@@ -203,6 +205,8 @@ def command(
                     body(runner, **values)
                 elif reads or changes_nothing or (needs_state and runner.lacks_state):
                     runner.read(lambda files: body(runner, files, **values))
+                elif entry and runner.lacks_state and runner.lacks_all(named := _listed(values[entry])):
+                    runner.read(lambda files: runner.refuse_missing(files, named))
                 else:
                     runner.perform(lambda files: body(runner, files, **values), watch=watch)
                 sys.stdout.flush()
@@ -231,6 +235,10 @@ def command(
         return found
 
     return made
+
+
+def _listed(given: str | Sequence[str]) -> Sequence[str]:
+    return (given,) if isinstance(given, str) else given
 
 
 def _show_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import signal
 import sys
 import threading
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import replace
 from functools import cached_property
@@ -123,6 +124,24 @@ class CommandRunner:
     def lacks_state(self) -> bool:
         """True if the root has no state, and therefore no history, yet; `read` does not create one."""
         return self.options.mirror is None and lacks_state(self.workplace.root, self.options.state_dir)
+
+    def lacks_all(self, raw_paths: Sequence[str]) -> bool:
+        """Return True if none of the paths of the command line exists in the root."""
+        for raw_path in raw_paths:
+            with suppress(FileToolsError):  # a path outside of the root
+                if os.path.lexists(self.workplace.root / self.path(raw_path)):
+                    return False
+        return True
+
+    async def refuse_missing(self, files: FileToolsFacade, raw_paths: Sequence[str]) -> None:
+        """Print the error for each of the paths, of which `lacks_all` was True."""
+        for raw_path in raw_paths:
+            try:
+                await files.file_info(self.path(raw_path))
+            except FileToolsError as error:
+                await self.refuse(files, error)
+            else:  # another program has just made it
+                self.fail(PathNotFoundError(raw_path))
 
     def note_no_state(self) -> None:
         """If the root has no state, print a note that nothing is recorded."""

@@ -1,13 +1,10 @@
-"""Facts about a whole file's content: version, kind, encoding, line ends; and a cache for them."""
+"""Facts about a whole file's content: version, kind, encoding, line ends."""
 
 from __future__ import annotations
-
-from typing import TypeAlias
 
 from msgspec import Struct
 
 from filetools.content.formats import TextFormat, decode, format_named
-from filetools.content.identity_cache import IdentityCache
 from filetools.content.kind import SAMPLE_BYTES, ContentKind, binary_kind, sniff, sniff_unmarked, text_kind
 from filetools.content.lines import tally
 from filetools.content.media import signature_of
@@ -21,10 +18,6 @@ class ContentFacts(Struct, frozen=True, kw_only=True):
     version: str
     size: int
     """Bytes."""
-    is_binary: bool
-    encoding: str | None
-    """Python codec name; None if binary."""
-    bom: bool
     newline: Newline | None
     """Its line ends; None if binary."""
     total_lines: int | None
@@ -32,10 +25,6 @@ class ContentFacts(Struct, frozen=True, kw_only=True):
     mime_type: str | None
     text_format: TextFormat | None
     """Its text format; None if binary."""
-
-
-FactsCache: TypeAlias = IdentityCache[ContentFacts]
-"""Facts of recently read files, by identity."""
 
 
 def inspect(content: bytes, *, name: str = "", encoding: str | None = None) -> tuple[ContentFacts, str | None]:
@@ -126,9 +115,6 @@ def _facts(content: bytes, kind: ContentKind, text: str | None, version: str | N
     return ContentFacts(
         version=version or version_of(content),
         size=len(content),
-        is_binary=kind.is_binary,
-        encoding=kind.format.encoding if kind.format else None,
-        bom=bool(kind.format and kind.format.bom),
         newline=newline,
         total_lines=total_lines,
         mime_type=kind.mime_type,

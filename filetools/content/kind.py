@@ -19,7 +19,6 @@ _CONTROLS: Final = bytes(set(range(0x20)) - set(b"\t\n\f\r\x1b")) + b"\x7f"
 class ContentKind(Struct, frozen=True, kw_only=True):
     """The kind of a file according to its first bytes."""
 
-    is_binary: bool
     format: TextFormat | None
     """Its text format; None if binary."""
     mime_type: str | None
@@ -45,7 +44,7 @@ def sniff_unmarked(sample: bytes, *, complete: bool, name: str = "") -> ContentK
     """Return the kind of a file as `sniff` does, but ignore a byte-order mark."""
     signature = signature_of(sample)
     if signature is not None:
-        return ContentKind(is_binary=True, format=None, mime_type=signature)
+        return ContentKind(format=None, mime_type=signature)
     if b"\0" in sample:
         found = _wide_format(sample, complete)
     elif _decodes(sample, "utf-8", complete):
@@ -60,12 +59,12 @@ def sniff_unmarked(sample: bytes, *, complete: bool, name: str = "") -> ContentK
 
 def binary_kind(name: str) -> ContentKind:
     """Return the kind of a binary file without a known signature."""
-    return ContentKind(is_binary=True, format=None, mime_type=binary_mime_type(name))
+    return ContentKind(format=None, mime_type=binary_mime_type(name))
 
 
 def text_kind(text_format: TextFormat, name: str) -> ContentKind:
     """Return the kind of a text file in a format."""
-    return ContentKind(is_binary=False, format=text_format, mime_type=text_mime_type(name))
+    return ContentKind(format=text_format, mime_type=text_mime_type(name))
 
 
 def _wide_format(sample: bytes, complete: bool) -> TextFormat | None:

@@ -182,9 +182,8 @@ _TEXT_APPLICATIONS: Final = frozenset(
 
 def text_mime_type(name: str) -> str:
     """Return the MIME type of a text file: "text/plain" unless its extension is known for another text type."""
-    ending = posixpath.splitext(name)[1]
-    found = _TEXTS.get(ending.lower()) or _by_ending(ending)
-    return found if found is not None and _is_text(found) else PLAIN_TEXT
+    found = mime_type_of(name)
+    return found if _is_text(found) else PLAIN_TEXT
 
 
 def binary_mime_type(name: str) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import Collection, Iterable, Sequence
+from contextlib import suppress
 from functools import cached_property, partial
 from typing import Annotated, Final
 
@@ -80,14 +81,16 @@ class OpenText(Struct, frozen=True, kw_only=True, dict=True):
         return version_of(self.content)
 
 
-class OpenTexts:
-    """Loads the texts of open documents. One per opened workspace."""
+class Documents:
+    """The open documents of one workspace. Call it in worker threads, except `known`."""
 
     def __init__(self, journal: Journal) -> None:
-        self._journal = journal
+        self._rows = journal.documents
+        self._contents = journal.contents
+        self.known = KnownDocuments()
 
     def at(self, document: Document) -> OpenText:
-        """Return the text of a document as it was seen; call it in a worker thread.
+        """Return the text of a document as it was seen.
 
         Raises:
             HeadMovedError: The document has changed since, or was closed.
@@ -98,31 +101,15 @@ class OpenTexts:
         return found
 
     def newest(self, document_id: str) -> OpenText | None:
-        """Return the newest text of a document, or None if it is closed; call it in a worker thread."""
-        found = self._journal.documents.text(document_id)
+        """Return the newest text of a document; None if it is closed."""
+        found = self._rows.text(document_id)
         if found is None:
             return None
-        document, text = found
-        base = self._base_of(document)
+        (document, text), base = found, None
+        with suppress(VersionGoneError):  # lost with a damaged journal; the document's text does not need it
+            base = None if document.base is None else self._contents.get(document.base)
         base_text = "" if base is None else decode(base, document.text_format, path=document.path)
         return OpenText(document=document, text=text, base=base, base_text=base_text)
-
-    def _base_of(self, document: Document) -> bytes | None:
-        if document.base is None:
-            return None
-        try:
-            return self._journal.contents.get(document.base)
-        except VersionGoneError:
-            return None  # lost with a damaged journal; the document's text does not need it
-
-
-class Documents:
-    """The open documents of one workspace. Call it in worker threads, except `known`."""
-
-    def __init__(self, journal: Journal) -> None:
-        self._rows = journal.documents
-        self.texts = OpenTexts(journal)
-        self.known = KnownDocuments()
 
     def open(
         self, key: str, path: str, actor: Actor, *, base: str | None, text_format: TextFormat, text: str
@@ -136,7 +123,7 @@ class Documents:
             new = Document(id=secrets.token_hex(8), key=key, path=path, base=base, text_format=text_format)
             handle = Handle(name=secrets.token_hex(16), document_id=new.id, actor=actor, leased_until=_lease())
             document = self._rows.open(new, text, handle)
-            opened = self.texts.newest(document.id)
+            opened = self.newest(document.id)
             if opened is not None:
                 return structs.replace(handle, document_id=document.id), opened
         raise ChangedMeanwhileError(path, MOST_TRIES)
@@ -149,7 +136,7 @@ class Documents:
         """
         handle = self._rows.handle(name)
         is_given = handle is not None and (actor is None or _is_same(handle.actor, actor))
-        opened = self.texts.newest(handle.document_id) if handle is not None and is_given else None
+        opened = self.newest(handle.document_id) if handle is not None and is_given else None
         if handle is None or opened is None:
             raise BufferClosedError
         if handle.leased_until - time.time() < LEASE_SECONDS * 0.75:
@@ -222,10 +209,6 @@ class Documents:
         """
         return plain_edits(_crossed([], self._history(opened.document, buffer_version))[1])
 
-    def advance(self, change: DocumentChange, actor: Actor) -> bool:
-        """Apply a change; False if the document has changed since."""
-        return self._rows.advance(change, actor)
-
     def author(self, document: Document) -> Actor:
         """Return who typed in a document last; if nobody has, who has it open."""
         history = reversed(self._rows.history(document.id, 0))
@@ -235,7 +218,7 @@ class Documents:
 
     def taken_back(self, change: DocumentChange) -> DocumentChange | None:
         """Return the change that undoes an applied one and keeps what was typed since; None if the document is closed."""
-        opened = self.texts.newest(change.id)
+        opened = self.newest(change.id)
         if opened is None:
             return None
         made = change.expected_version + 1

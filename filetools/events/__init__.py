@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from filetools.events.bus import EventBus, Responder
-from filetools.events.subscriptions import BusStatistics, Listener, Subscription, known_pattern
+from filetools.events.subscriptions import Listener, Subscription
 from filetools.events.types import (
     ApprovalRequired,
     BufferAbandoned,
@@ -58,7 +58,6 @@ __all__ = [
     "BufferMoved",
     "BufferOpened",
     "BufferSaved",
-    "BusStatistics",
     "ContentEvent",
     "ContentLoader",
     "DirectoryCreated",
@@ -95,5 +94,4 @@ __all__ = [
     "ToolStarted",
     "TreeEvent",
     "from_record",
-    "known_pattern",
 ]

@@ -16,14 +16,14 @@ from filetools.events.subscriptions import (
     BATCH_LIMIT_FACTOR,
     QUEUE_LIMIT_EVENTS,
     BatchQueue,
-    BusStatistics,
     Listener,
     ListenerQueue,
     Route,
     Subscription,
-    checked_pattern,
     is_async,
+    log_failure,
     matches,
+    refuse_unknown,
 )
 from filetools.events.types import Event
 
@@ -52,8 +52,6 @@ class EventBus:
         """The loop that it belongs to."""
         self._thread = threading.get_ident()
         self._queue_limit = queue_limit
-        self.statistics = BusStatistics()
-        """Failures of listeners, and dropped events."""
         self._emitter = EventEmitter()
         self._routes: dict[Route, None] = {}
         """The subscriptions to events, oldest first."""
@@ -78,18 +76,16 @@ class EventBus:
             once: True to unsubscribe after the first event.
 
         Raises:
-            InvalidArgumentError: The pattern can match no event.
+            InvalidArgumentError: No event has such a name; the error names those that there are.
             InternalError: The bus is closed, or belongs to another thread.
         """
         self._check_usable(pattern)
 
         def open_queue(first: Awaitable[None] | None = None) -> ListenerQueue:
-            return self._keep(ListenerQueue(listener, self.statistics, self.loop, limit=self._queue_limit, first=first))
+            return self._keep(ListenerQueue(listener, self.loop, limit=self._queue_limit, first=first))
 
         queue = open_queue() if is_async(listener) else None
-        return self._add(
-            Route(pattern, self._detach, listener, self.statistics, queue, make_queue=open_queue, once=once)
-        )
+        return self._add(Route(pattern, self._detach, listener, queue, make_queue=open_queue, once=once))
 
     def batch(self, pattern: str, listener: Listener, *, wait: float = 0.1, max_wait: float = 1.0) -> Subscription:
         """Call a listener with lists that together hold every event whose name matches, in order.
@@ -101,15 +97,15 @@ class EventBus:
             max_wait: Seconds after which it is delivered even if events keep coming.
 
         Raises:
-            InvalidArgumentError: The pattern can match no event, or not 0 <= wait <= max_wait.
+            InvalidArgumentError: No event has such a name, or not 0 <= wait <= max_wait.
             InternalError: The bus is closed, or belongs to another thread.
         """
         self._check_usable(pattern)
         if not 0 <= wait <= max_wait:
             raise InvalidArgumentError(f"Need 0 <= wait <= max_wait, got {wait!r} and {max_wait!r}")
         limit = self._queue_limit * BATCH_LIMIT_FACTOR
-        queue = self._keep(BatchQueue(listener, self.statistics, self.loop, limit=limit, wait=wait, max_wait=max_wait))
-        return self._add(Route(pattern, self._detach, listener, self.statistics, queue, make_queue=lambda _: queue))
+        queue = self._keep(BatchQueue(listener, self.loop, limit=limit, wait=wait, max_wait=max_wait))
+        return self._add(Route(pattern, self._detach, listener, queue, make_queue=lambda _: queue))
 
     def has_listeners(self, name: str) -> bool:
         """True if an event of this name has a listener; lets publishers skip creating it."""
@@ -144,7 +140,7 @@ class EventBus:
     async def query(self, name: str, payload: Any = None) -> Any | None:
         """Ask the responders of a name, one after the other.
 
-        A responder that raises is logged, counted and skipped. There is no timeout: callers set the limit.
+        A responder that raises is logged and skipped. There is no timeout: callers set the limit.
 
         Returns:
             The first answer that is not None; None if there is none.
@@ -161,7 +157,7 @@ class EventBus:
             answer = responder(payload)
             return await answer if isawaitable(answer) else answer
         except Exception:  # noqa: BLE001 - foreign code: the next responder may know
-            self.statistics.count_failure(responder)
+            log_failure(responder)
             return None
 
     async def aclose(self, timeout_seconds: float = CLOSE_SECONDS) -> None:
@@ -189,7 +185,7 @@ class EventBus:
             raise _wrong_thread()
         if self._is_closed:
             raise InternalError("The event bus is closed")
-        checked_pattern(pattern)
+        refuse_unknown(pattern)
 
     def _keep(self, queue: ListenerQueue) -> ListenerQueue:
         self._queues.add(queue)

@@ -12,8 +12,6 @@ from collections.abc import Awaitable, Callable, Iterable
 from inspect import isawaitable, iscoroutinefunction
 from typing import Any, Final
 
-from msgspec import Struct
-
 from filetools.errors import InvalidArgumentError
 from filetools.events.types import Event, Resync
 
@@ -29,18 +27,9 @@ BATCH_POLL_SECONDS: Final = 0.05
 """How often a collecting batch checks whether it has grown too large to wait."""
 
 
-class BusStatistics(Struct):
-    """Counts of a bus since it was created."""
-
-    failures: int = 0
-    """Calls of listeners and responders that raised."""
-    dropped: int = 0
-    """Events that a listener did not get because its queue was full."""
-
-    def count_failure(self, listener: Listener) -> None:
-        """Log the exception being handled, with its traceback, and count it."""
-        self.failures += 1
-        logger.exception("Event listener %s failed", _name_of(listener))
+def log_failure(listener: Callable[..., Any]) -> None:
+    """Log the exception being handled, with its traceback, as the failure of a listener or responder."""
+    logger.exception("Event listener %s failed", _name_of(listener))
 
 
 def _name_of(listener: Callable[..., Any]) -> str:
@@ -63,14 +52,12 @@ class ListenerQueue:
     def __init__(
         self,
         listener: Listener,
-        statistics: BusStatistics,
         loop: asyncio.AbstractEventLoop,
         *,
         limit: int = QUEUE_LIMIT_EVENTS,
         first: Awaitable[None] | None = None,
     ) -> None:
         self._listener = listener
-        self._statistics = statistics
         self._loop = loop
         self._limit = limit
         self._queue: deque[Event] = deque()
@@ -97,7 +84,6 @@ class ListenerQueue:
 
     def _replace_by_resync(self, newest: Event) -> None:
         lost = [*self._queue, newest]
-        self._statistics.dropped += sum(not isinstance(event, Resync) for event in lost)
         self._queue.clear()
         self._queue.append(Resync(position=_last_position_before(lost), reason="overflow"))
 
@@ -132,9 +118,9 @@ class ListenerQueue:
             # A listener that awaits something cancelled elsewhere has failed; only our own cancellation ends the task.
             if (task := asyncio.current_task()) is None or task.cancelling():
                 raise
-            self._statistics.count_failure(self._listener)
+            log_failure(self._listener)
         except Exception:  # noqa: BLE001 - foreign code: whatever a subscriber raises stays with that subscriber
-            self._statistics.count_failure(self._listener)
+            log_failure(self._listener)
 
 
 def _last_position_before(lost: Iterable[Event]) -> int | None:
@@ -158,7 +144,6 @@ class BatchQueue(ListenerQueue):
     def __init__(
         self,
         listener: Listener,
-        statistics: BusStatistics,
         loop: asyncio.AbstractEventLoop,
         *,
         limit: int,
@@ -168,7 +153,7 @@ class BatchQueue(ListenerQueue):
         self._wait = wait
         self._max_wait = max_wait
         self._newest_at = 0.0
-        super().__init__(listener, statistics, loop, limit=limit)
+        super().__init__(listener, loop, limit=limit)
 
     def put(self, event: Event) -> None:
         """Queue an event; never waits. Without effect after `finish`."""
@@ -219,7 +204,6 @@ class Route(Subscription):
         pattern: Of the names of events.
         detach: Called when it ends.
         listener: Receives the events.
-        statistics: Counts the listener's failures.
         queue: The queue of an async listener, or of a batch; None for a plain listener.
         make_queue: Makes one for a plain listener that turns out to be async.
         once: True to end after the first event.
@@ -230,7 +214,6 @@ class Route(Subscription):
         pattern: str,
         detach: Callable[[Subscription], None],
         listener: Listener,
-        statistics: BusStatistics,
         queue: ListenerQueue | None,
         *,
         make_queue: QueueMaker,
@@ -240,7 +223,6 @@ class Route(Subscription):
         self.queue = queue
         self.is_once = once
         self._listener = listener
-        self._statistics = statistics
         self._make_queue = make_queue
 
     def deliver(self, event: Event) -> None:
@@ -259,7 +241,7 @@ class Route(Subscription):
         try:
             answer = self._listener(event)
         except (Exception, asyncio.CancelledError):  # noqa: BLE001 - foreign code; without an await nobody cancels us
-            self._statistics.count_failure(self._listener)
+            log_failure(self._listener)
             return
         if answer is not None and isawaitable(answer):
             # A plain function that returns a coroutine shows only now that it is async.
@@ -268,19 +250,18 @@ class Route(Subscription):
                 self.queue.finish(drop=True)  # it ended before there was a queue to end
 
 
-def known_pattern(pattern: str) -> str:
-    """Return the pattern if an existing event may match it: one of filetools, or of a class derived from `Event`.
+def refuse_unknown(pattern: str) -> None:
+    """Refuse a pattern that no event matches: none of filetools, and none of a class derived from `Event`.
 
     Raises:
-        InvalidArgumentError: No event matches; the message names those of its topic, or all.
+        InvalidArgumentError: The message names the events of its topic, or all.
     """
     if not isinstance(given := pattern, str):
         raise InvalidArgumentError(f"An event is named by text such as 'file:modified', not by {type(given).__name__}")
     names = sorted(event_names())
-    if any(matches(pattern, name) for name in names):
-        return pattern
-    of_topic = [name for name in names if name.partition(":")[0] == pattern.partition(":")[0]]
-    raise InvalidArgumentError(f"No event is named {pattern!r}; known events are {', '.join(of_topic or names)}")
+    if not any(matches(pattern, name) for name in names):
+        of_topic = [name for name in names if name.partition(":")[0] == pattern.partition(":")[0]]
+        raise InvalidArgumentError(f"No event is named {pattern!r}; known events are {', '.join(of_topic or names)}")
 
 
 def event_names() -> set[str]:
@@ -297,15 +278,3 @@ def event_names() -> set[str]:
 def matches(pattern: str, name: str) -> bool:
     """True if a pattern matches the events of a name."""
     return name.startswith(pattern[:-1]) if pattern.endswith("*") else name == pattern
-
-
-def checked_pattern(pattern: str) -> str:
-    """Return the pattern if an event may match it.
-
-    Raises:
-        InvalidArgumentError: It is neither "*", nor "topic:fact", nor such a name's beginning followed by "*".
-    """
-    # ":" avoids the names that the emitter uses itself, "error" and "new_listener".
-    if pattern != "*" and (":" not in pattern or "*" in pattern[:-1] or pattern != pattern.strip()):
-        raise InvalidArgumentError(f"Bad event pattern {pattern!r}: use a name like 'file:created', 'file:*' or '*'")
-    return pattern

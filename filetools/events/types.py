@@ -77,13 +77,7 @@ class ContentEvent(TreeEvent, frozen=True, kw_only=True):
     lock_released: float | None = None
     """Seconds since the epoch when the writer released the path's lock."""
     content_loader: ContentLoader | None = None
-    """Loads the text for `content`; ignored in comparisons."""
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, ContentEvent) and self.to_dict() == other.to_dict()
-
-    def __hash__(self) -> int:
-        return hash((self.name, self.path, self.seq))
+    """Loads the text for `content`."""
 
     async def content(self) -> str | None:
         """Load the file's text at this version.
@@ -119,7 +113,7 @@ class FileDeleted(TreeEvent, frozen=True, kw_only=True):
 
 
 class FileRead(TreeEvent, frozen=True, kw_only=True):
-    """A file was read through a tool; on the bus only, never in the journal."""
+    """A file was read through a tool."""
 
     name: ClassVar[str] = "file:read"
 
@@ -185,7 +179,7 @@ class BufferOpened(BufferEvent, frozen=True, kw_only=True):
 
 
 class BufferChanged(BufferEvent, frozen=True, kw_only=True):
-    """The text of a document changed: somebody typed, or a change of the file or of an agent was merged into it."""
+    """A document's text changed: by typing, or by merging a change of the file or of an agent."""
 
     name: ClassVar[str] = "buffer:changed"
 
@@ -220,7 +214,7 @@ class BufferClosed(BufferEvent, frozen=True, kw_only=True):
 
 
 class BufferAbandoned(BufferEvent, frozen=True, kw_only=True):
-    """The last editor of a document vanished or closed it with unsaved text, which was kept as a version of its path."""
+    """The last editor of a document left unsaved text, which was kept as a version of its path."""
 
     name: ClassVar[str] = "buffer:abandoned"
 
@@ -228,7 +222,7 @@ class BufferAbandoned(BufferEvent, frozen=True, kw_only=True):
 
 
 class BufferBehind(BufferEvent, frozen=True, kw_only=True):
-    """The file has changed in a way that cannot be merged into the unsaved text; saving will report the conflict."""
+    """The file has changed in a way that cannot be merged into the unsaved text; saving reports the conflict."""
 
     name: ClassVar[str] = "buffer:behind"
 

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 from msgspec.structs import replace
 
 from filetools.changes.runner import CallRunner
-from filetools.events.subscriptions import Listener, Subscription, known_pattern
+from filetools.events.subscriptions import Listener, Subscription
 from filetools.facade.body_calls import BodyCalls
 from filetools.facade.buffers import Buffers
 from filetools.facade.descriptor_calls import DescriptorCalls
@@ -129,7 +129,7 @@ class FileToolsFacade(ReadCalls, SearchCalls, BodyCalls, TreeCalls, HistoryCalls
         Raises:
             InvalidArgumentError: No event has such a name; the error names those that there are.
         """
-        return self._parts.bus.subscribe(known_pattern(pattern), listener, once=once)
+        return self._parts.bus.subscribe(pattern, listener, once=once)
 
     async def changes(
         self,

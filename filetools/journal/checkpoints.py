@@ -10,7 +10,6 @@ failed save has left.
 
 from __future__ import annotations
 
-import math
 import sqlite3
 import time
 from collections.abc import Callable, Mapping, Set
@@ -60,7 +59,7 @@ _SURPLUS: Final = (
     f" (SELECT name FROM checkpoints WHERE automatic ORDER BY snapshot DESC LIMIT -1 OFFSET {MOST_AUTOMATIC})"
 )
 _EXPIRED: Final = (
-    "SELECT name FROM checkpoints AS old WHERE automatic AND time < ?"
+    "SELECT name FROM checkpoints AS old WHERE automatic"
     " AND EXISTS (SELECT 1 FROM checkpoints AS newer WHERE newer.automatic AND newer.snapshot > old.snapshot)"
     " ORDER BY snapshot LIMIT 1"
 )
@@ -213,13 +212,9 @@ class Checkpoints:
         """Forget a checkpoint; False if there is none of that name."""
         return self._database.write(partial(forget_checkpoints, "name = ?", name), may_use_reserve=True)
 
-    def expire(self, before: float = math.inf) -> bool:
-        """Forget the oldest automatic checkpoint made before a time; False if there is none, or it is the newest one.
-
-        Args:
-            before: In seconds since the epoch.
-        """
-        row = self._database.row(_EXPIRED, (before,))
+    def expire(self) -> bool:
+        """Forget the oldest automatic checkpoint; False if there is none, or it is the newest one."""
+        row = self._database.row(_EXPIRED)
         return row is not None and self.remove(row[0])
 
 

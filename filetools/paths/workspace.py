@@ -115,12 +115,6 @@ def _is_found_as(directory: int, other: str) -> bool:
     return not (other in names and _PROBE_NAME in names)
 
 
-try:
-    import fcntl
-except ImportError:  # Windows, where O_NONBLOCK does not exist either
-    fcntl = None  # type: ignore[assignment]
-
-
 class Workspace:
     """A root directory held open; serves that directory even if its name goes away.
 
@@ -265,19 +259,15 @@ class Workspace:
             raise self.explain(path, exc, directory=bool(flags & O_DIRECTORY)) from exc
 
     def open_file(self, path: WorkspacePath) -> int:
-        """Open a regular file for reading; never waits for a pipe or a device.
+        """Open a regular file for reading; never waits for a pipe or a device. The descriptor is non-blocking.
 
         Raises:
             PathNotFoundError, PathIsDirectoryError, NotRegularFileError, SymlinkNotAllowedError, AccessDeniedError
         """
-        descriptor, _ = self.open_regular(path)
-        if fcntl is not None:
-            # Clear the status flags of the opening, which are no longer wanted.
-            fcntl.fcntl(descriptor, fcntl.F_SETFL, 0)
-        return descriptor
+        return self.open_regular(path)[0]
 
     def open_regular(self, path: WorkspacePath) -> tuple[int, os.stat_result]:
-        """As `open_file`, with its facts, for callers that only query attributes: the descriptor is non-blocking.
+        """As `open_file`, with its facts.
 
         Raises:
             FileToolsError: As `open_file`.
@@ -289,7 +279,7 @@ class Workspace:
         return descriptor, _facts_of_regular(descriptor, path)
 
     def open_file_now(self, path: WorkspacePath) -> tuple[int, os.stat_result] | None:
-        """As `open_file`, for the event loop: never waits for a disk, and the descriptor is non-blocking.
+        """As `open_file`, for the event loop: never waits for a disk.
 
         Returns:
             A descriptor with its facts, or None if a name on the way is not in memory, the system cannot tell, or the

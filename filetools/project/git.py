@@ -10,7 +10,6 @@ import unicodedata
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from shutil import which
 from threading import Timer
 from time import monotonic
 from typing import Any, Final, NamedTuple
@@ -25,8 +24,8 @@ from filetools.errors import (
     InvalidArgumentError,
     NotARepositoryError,
 )
-from filetools.project.folder import holder, home_folder, short_path
-from filetools.settings import MIB, variables
+from filetools.project.folder import home_folder, short_path
+from filetools.settings import MIB, git_program, variables
 
 LIMIT_SECONDS: Final = 5.0
 MOST_BYTES: Final = MIB
@@ -221,13 +220,8 @@ class _Git:
     def __init__(self, path: str) -> None:
         self._path, self._until = path, monotonic() + LIMIT_SECONDS
         place = Path(path)
-        root = next((each for each in (place, *place.parents) if os.path.lexists(each / ".git")), place)
-        own = [] if root == Path(root.anchor) else [str(root)]
-        # Do not accept a program inside the repository as git, even if a folder of it is on PATH.
-        places = filter(os.path.isabs, variables(["PATH"]).get("PATH", os.defpath).split(os.pathsep))
-        programs = filter(None, (which("git", path=each) for each in places))
-        program = next((each for each in programs if holder(os.path.realpath(os.path.dirname(each)), own) is None), "")
-        if not os.path.isabs(program):
+        program = git_program(place)
+        if program is None:
             raise GitNotFoundError
         # A clone can contain a bare repository, with a configuration, as plain files: use one only if requested explicitly.
         # A bare repository never has its objects elsewhere; one with `commondir` could expose a repository that the caller

@@ -10,7 +10,6 @@ import time
 from collections.abc import Callable, Iterator, Sequence, Set
 from functools import lru_cache
 from pathlib import Path
-from shutil import which
 from typing import Final
 
 from filetools.content.identity_cache import Identity, IdentityCache, identity_of
@@ -19,7 +18,7 @@ from filetools.paths.ignore import IGNORE_FILE, IgnoreRules, IgnoreStack
 from filetools.paths.patterns import ExcludeRules
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.search.source import GONE, Listable
-from filetools.settings import variables
+from filetools.settings import git_program, variables
 from filetools.stores.private import is_ours
 from filetools.stores.reading import LocalReading
 
@@ -97,7 +96,7 @@ def _exclude_file(git: Path) -> Path:
 @lru_cache(maxsize=64)
 def _users_file(top: Path) -> Path:
     # Once per process: only git knows all files that its configuration includes. `git config` starts no other program.
-    command = [which("git") or "", "-C", str(top), "config", "--type=path", "--get", "core.excludesFile"]
+    command = [git_program(top) or "", "-C", str(top), "config", "--type=path", "--get", "core.excludesFile"]
     try:
         answer = subprocess.run(
             command, stdin=subprocess.DEVNULL, capture_output=True, timeout=_GIT_SECONDS, check=False

@@ -272,19 +272,21 @@ def _is_repeated(first: object, second: object) -> bool:
     return first is None or second is None or (type(first) is type(second) and first == second)
 
 
-def refusal_of(errors: Sequence[Any], *, skip: int = 0) -> InvalidArgumentError:
+def refusal_of(errors: Sequence[Any], *, skip: int = 0, sent: object = None) -> InvalidArgumentError:
     """Return the error for values that a model has refused.
 
     Args:
         errors: As pydantic returns them.
         skip: Number of parts at the start of each location that do not name a parameter.
+        sent: The whole value, if the model has unions: pydantic also names the member, which callers do not write.
     """
-    return InvalidArgumentError(_joined([problem_text(each, skip=skip) for each in errors]))
+    return InvalidArgumentError(_joined([problem_text(each, skip=skip, sent=sent) for each in errors]))
 
 
-def problem_text(error: Mapping[str, Any], *, skip: int = 0) -> str:
+def problem_text(error: Mapping[str, Any], *, skip: int = 0, sent: object = None) -> str:
     """Return one of pydantic's errors as a sentence; arguments as for `refusal_of`."""
-    name = place_of(error["loc"][skip:])
+    location = error["loc"][skip:]
+    name = place_of(location if sent is None else _written(location, sent))
     match error["type"]:
         case "json_invalid":  # FastAPI locates it by its position
             return f"The JSON value: {reason_of(error)}"
@@ -295,6 +297,22 @@ def problem_text(error: Mapping[str, Any], *, skip: int = 0) -> str:
         case "extra_forbidden":
             return f"Unknown parameter {name!r}"
     return f"{f'Parameter {name!r}' if name else 'The JSON value'}: {reason_of(error)}"
+
+
+def _written(location: Sequence[int | str], sent: object) -> list[int | str]:
+    """Return the parts of a location that are in the value, and the name of a missing parameter."""
+    parts: list[int | str] = []
+    for index, part in enumerate(location):
+        if isinstance(sent, Mapping):
+            if part not in sent and index < len(location) - 1:
+                continue
+            sent = sent.get(part)
+        elif isinstance(sent, list) and isinstance(part, int):
+            sent = sent[part]
+        else:
+            continue
+        parts.append(part)
+    return parts
 
 
 def place_of(location: Sequence[int | str]) -> str:

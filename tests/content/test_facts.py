@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from filetools.content.facts import ContentFacts, inspect, text_of
-from filetools.content.formats import TextFormat, encode
+from filetools.content.formats import LATIN1, TextFormat, encode
 from filetools.content.kind import SAMPLE_BYTES
 from filetools.content.version import version_of
 from filetools.errors import EncodingError
@@ -28,9 +28,6 @@ def test_text_is_described_whole() -> None:
         ContentFacts(
             version=version_of(content),
             size=14 + 1,
-            is_binary=False,
-            encoding="utf-8",
-            bom=True,
             newline="crlf",
             total_lines=2,
             mime_type="text/x-python",
@@ -43,7 +40,7 @@ def test_text_is_described_whole() -> None:
 def test_given_encoding_overrides_mark_signature_and_nul() -> None:
     for content in (codecs.BOM_UTF16_LE + b"a\0", b"\x89PNG\r\n\x1a\n", b"a\0b"):
         facts, text = inspect(content, encoding="latin-1")
-        assert (facts.encoding, facts.is_binary, text) == ("latin-1", False, content.decode("latin-1"))
+        assert (facts.text_format, text) == (LATIN1, content.decode("latin-1"))
 
 
 @pytest.mark.parametrize("beginning", [WORDS, b"\xe9" + WORDS, codecs.BOM_UTF8 + WORDS])
@@ -51,7 +48,7 @@ def test_nul_behind_the_sample_makes_it_binary_after_all(beginning: bytes) -> No
     assert len(beginning) > SAMPLE_BYTES
     assert inspect(beginning)[1] is not None
     facts, text = inspect(beginning + b"\0")
-    assert (facts.is_binary, facts.mime_type, text) == (True, "application/octet-stream", None)
+    assert (facts.text_format, facts.mime_type, text) == (None, "application/octet-stream", None)
 
 
 def test_nul_in_the_sample_does_not_outrank_a_mark() -> None:
@@ -61,15 +58,15 @@ def test_nul_in_the_sample_does_not_outrank_a_mark() -> None:
 
 def test_mark_that_the_content_does_not_bear_out_leaves_the_bytes_readable() -> None:
     facts, text = inspect(codecs.BOM_UTF8 + b"caf\xe9")
-    assert (facts.encoding, facts.bom, text) == ("utf-8-raw", True, "caf\uf7e9")
-    assert inspect(codecs.BOM_UTF16_LE + b"a\0b")[0].is_binary
+    assert (facts.text_format, text) == (TextFormat(encoding="utf-8-raw", bom=codecs.BOM_UTF8), "caf\uf7e9")
+    assert inspect(codecs.BOM_UTF16_LE + b"a\0b")[0].text_format is None
 
 
 @given(st.binary(max_size=300) | st.text(max_size=100).map(str.encode), st.integers(0, 3))
 def test_text_of_any_content_gives_back_its_bytes(content: bytes, padding: int) -> None:
     content += b"a" * (padding * 3000)
     facts, text = inspect(content)
-    assert (text is None) == facts.is_binary == (facts.text_format is None)
+    assert (text is None) == (facts.text_format is None)
     if text is not None and facts.text_format is not None:
         assert encode(text, facts.text_format, path="a") == content
 
@@ -86,4 +83,4 @@ def test_the_text_alone_is_that_of_the_facts(head: bytes, body: bytes, tail: byt
 
 def test_random_data_is_binary() -> None:
     chance = random.Random(1)
-    assert all(inspect(chance.randbytes(4096))[0].is_binary for _ in range(50))
+    assert all(inspect(chance.randbytes(4096))[1] is None for _ in range(50))

@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from filetools.content.facts import FactsCache, inspect
+from filetools.content.facts import ContentFacts, inspect
+from filetools.content.identity_cache import IdentityCache
 
 MS = 1_000_000
 NOW = 1_700_000_000_000_000_000
@@ -18,20 +19,20 @@ def identity(inode: int, mtime_ns: int = 0, ctime_ns: int = 0) -> tuple[int, int
     [(NOW, NOW), (NOW - 20 * MS + 1, 0), (0, NOW - 20 * MS + 1), (NOW + 1, 0), (NOW - 19 * MS, NOW - 90 * MS)],
 )
 def test_facts_of_a_young_file_are_not_kept(mtime_ns: int, ctime_ns: int) -> None:
-    cache = FactsCache()
+    cache = IdentityCache[ContentFacts]()
     cache.put(identity(1, mtime_ns, ctime_ns), FACTS, taken_ns=NOW)
     assert cache.get(identity(1, mtime_ns, ctime_ns)) is None
 
 
 def test_facts_are_kept_from_twenty_milliseconds_on() -> None:
-    cache = FactsCache()
+    cache = IdentityCache[ContentFacts]()
     cache.put(identity(1, NOW - 20 * MS, NOW - 20 * MS), FACTS, taken_ns=NOW)
     assert cache.get(identity(1, NOW - 20 * MS, NOW - 20 * MS)) is FACTS
 
 
 @pytest.mark.parametrize("field", range(5))
 def test_any_other_identity_misses(field: int) -> None:
-    cache = FactsCache()
+    cache = IdentityCache[ContentFacts]()
     cache.put(identity(1), FACTS, taken_ns=NOW)
     other = list(identity(1))
     other[field] += 1
@@ -39,7 +40,7 @@ def test_any_other_identity_misses(field: int) -> None:
 
 
 def test_the_least_recently_used_goes_first() -> None:
-    cache = FactsCache(max_entries=2)
+    cache = IdentityCache[ContentFacts](max_entries=2)
     for inode in (1, 2):
         cache.put(identity(inode), FACTS, taken_ns=NOW)
     cache.get(identity(1))
@@ -48,7 +49,7 @@ def test_the_least_recently_used_goes_first() -> None:
 
 
 def test_heavy_values_take_the_place_of_several() -> None:
-    cache = FactsCache(max_entries=3)
+    cache = IdentityCache[ContentFacts](max_entries=3)
     for inode in (1, 2):
         cache.put(identity(inode), FACTS, taken_ns=NOW)
     cache.put(identity(3), FACTS, taken_ns=NOW, weight=2)
@@ -58,7 +59,7 @@ def test_heavy_values_take_the_place_of_several() -> None:
 
 
 def test_what_depends_on_the_place_is_kept_for_each() -> None:
-    cache = FactsCache()
+    cache = IdentityCache[ContentFacts]()
     cache.put(identity(1), FACTS, taken_ns=NOW, place="a")
     assert cache.get(identity(1), place="a") is FACTS
     assert cache.get(identity(1), place="b") is None

@@ -29,7 +29,6 @@ def merged_lines(base: str, ours: str, theirs: str) -> str | None:
 def test_the_same_line_changed_twice_is_a_conflict_with_all_sides() -> None:
     assert merge("a\nb\nc\n", "a\nours\nc\n", "a\ntheirs\nc\n", by_words=True) == MergeResult(
         text=None,
-        is_clean=False,
         conflicts=(Conflict(base="b\n", ours="ours\n", theirs="theirs\n", line=2),),
         foreign=(),
         edits=(),
@@ -81,7 +80,6 @@ def test_separate_changes_are_merged_and_the_foreign_ones_named() -> None:
     base = "a\nb\nc\nd\ne\n"
     assert merge(base, "new\na\nb\nc\nd\ne\n", "a\nb\nc\nD\ne\n", by_words=False) == MergeResult(
         text="new\na\nb\nc\nD\ne\n",
-        is_clean=True,
         conflicts=(),
         foreign=(PatchHunk(old_start=0, old_lines=0, new_start=1, new_lines=1, lines=("+new",)),),
         edits=(TextEdit(10, 12, "D\n"),),
@@ -129,14 +127,14 @@ def test_line_ends_follow_the_current_file(base: str, ours: str, theirs: str, ex
 def test_texts_over_the_cap_are_one_conflict() -> None:
     base = "\n" * (MAX_LINES + 1)
     result = merge(base, f"{base}a\n", f"b\n{base}", by_words=True)
-    assert (result.is_clean, result.is_too_large, len(result.conflicts)) == (False, True, 1)
+    assert (result.text, result.is_too_large, len(result.conflicts)) == (None, True, 1)
     assert merged(base, f"{base}a\n", base) == f"{base}a\n"
 
 
 @given(TEXTS, TEXTS, TEXTS)
 def test_edits_make_the_current_text_the_merged_one(base: str, ours: str, theirs: str) -> None:
     result = merge(base, ours, theirs, by_words=True)
-    assert result.is_clean == (result.text is not None) == (not result.conflicts)
+    assert (result.text is not None) == (not result.conflicts)
     if result.text is not None:
         assert apply_text_edits(ours, result.edits) == result.text
 
@@ -191,7 +189,7 @@ def test_untouched_bytes_of_the_file_stay(encoding: str) -> None:
     content = head + "\r\none\r\ntwo\r\nthree\r\n".encode(encoding)
     text = content.decode(encoding)
     base = text.replace("one", "0ne")
-    result = merge_bytes(
+    made, _ = merge_bytes(
         base,
         content,
         base.replace("three", "3").replace("\r\n", "\n"),
@@ -199,7 +197,7 @@ def test_untouched_bytes_of_the_file_stay(encoding: str) -> None:
         path="f",
         by_words=False,
     )
-    assert result.content == head + "\r\none\r\ntwo\r\n3\r\n".encode(encoding)
+    assert made == head + "\r\none\r\ntwo\r\n3\r\n".encode(encoding)
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from filetools.content.extracts.ranges import STEP_BYTES, TextSource, TextWindow, memory_source
-from filetools.content.extracts.windows import COUNTED_BYTES, LineScan, read_lines
+from filetools.content.extracts.ranges import (
+    COUNTED_BYTES,
+    STEP_BYTES,
+    LineScan,
+    TextSource,
+    TextWindow,
+    memory_source,
+    read_lines,
+)  # fmt: skip
 from filetools.content.formats import TextFormat, encode
 from filetools.errors import EncodingError, InvalidArgumentError
 from tests.support.dose import dose

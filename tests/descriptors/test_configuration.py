@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from filetools.descriptors.configuration import instructions, is_enabled
+from filetools.descriptors.frames import instructions, is_enabled
 from filetools.errors import InvalidArgumentError
 from filetools.settings import DescriptorSettings, Settings
 from filetools.tools.arguments import read_arguments

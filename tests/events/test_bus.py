@@ -12,7 +12,6 @@ import pytest
 
 from filetools.errors import InternalError, InvalidArgumentError
 from filetools.events.bus import EventBus
-from filetools.events.subscriptions import BusStatistics
 from filetools.events.types import Event, FileCreated, FileDeleted, Resync, SyncResumed
 from filetools.models.records import SYSTEM
 from tests.support.loops import VirtualTimeLoop
@@ -39,9 +38,9 @@ async def until_idle() -> None:
     "pattern", ["", "error", "new_listener", "file", "*:created", "file:*:x", "file:**", " file:*"]
 )
 async def test_a_pattern_that_matches_nothing_is_refused(bus: EventBus, pattern: str) -> None:
-    with pytest.raises(InvalidArgumentError, match="pattern"):
+    with pytest.raises(InvalidArgumentError, match="No event is named"):
         bus.subscribe(pattern, lambda event: None)
-    with pytest.raises(InvalidArgumentError, match="pattern"):
+    with pytest.raises(InvalidArgumentError, match="No event is named"):
         bus.batch(pattern, lambda events: None)
 
 
@@ -116,7 +115,7 @@ async def test_plain_listeners_run_inside_publish_in_the_order_they_came(bus: Ev
     assert order == ["first", "second", "third", "fourth"]
 
 
-async def test_a_raising_listener_is_logged_and_counted_and_disturbs_nobody(
+async def test_a_raising_listener_is_logged_and_disturbs_nobody(
     bus: EventBus, caplog: pytest.LogCaptureFixture
 ) -> None:
     got: list[str] = []
@@ -146,7 +145,7 @@ async def test_a_raising_listener_is_logged_and_counted_and_disturbs_nobody(
         bus.publish(created(2))
         await until_idle()
     assert sorted(got) == ["async", "async", "plain", "plain"]
-    assert bus.statistics == BusStatistics(failures=8, dropped=0)
+    assert caplog.text.count("Event listener") == 8
     assert sum("ZeroDivisionError" in (record.exc_text or "") for record in caplog.records) == 4
 
 
@@ -176,7 +175,6 @@ async def test_a_hung_listener_costs_nothing_and_its_memory_is_bounded(bus: Even
     assert missing_after == [1]
     kept = [event.seq for event in slow_got if isinstance(event, FileCreated)]
     assert kept == [1, *range(36 - len(kept) + 1, 36)]
-    assert bus.statistics.dropped == 35 - len(kept)
 
 
 async def test_an_overflow_of_unnumbered_events_asks_for_everything(bus: EventBus) -> None:

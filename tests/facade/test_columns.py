@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 import filetools
-from filetools.content.extracts.ranges import memory_source
-from filetools.content.extracts.windows import read_lines
+from filetools.content.extracts.ranges import memory_source, read_lines
 from filetools.content.formats import TextFormat
 from filetools.errors import InvalidArgumentError
 from filetools.models.records import Actor

@@ -151,7 +151,7 @@ async def file_and_document(root: Path) -> tuple[Found, list[str]]:
             while heads and any(each.base != heads.get(each.path) for each in parts.journal.documents.all()):
                 await asyncio.sleep(0.005)
         documents = parts.journal.documents.all()
-        shown = parts.documents.texts.newest(documents[0].id) if documents else None
+        shown = parts.documents.newest(documents[0].id) if documents else None
         entries = (await files.versions("a.txt")).versions
         kept = [(await files.read_file("a.txt", version=entry.version)).content for entry in entries]
         return ((root / "a.txt").read_text(), None if shown is None else shown.text), kept

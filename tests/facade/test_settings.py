@@ -51,7 +51,7 @@ async def test_a_value_out_of_range_is_refused_by_name(tmp_path: Path, name: str
     [
         ({"permissions": "everything"}, "'permissions'"),
         ({"watch": "perhaps"}, "'watch'"),
-        ({"retention_seconds": 0}, "'retention_seconds'"),
+        ({"snapshot_max_bytes": -1}, "'snapshot_max_bytes'"),
         ({"file_descriptor": {"max_bytes": 0}}, "'file_descriptor.max_bytes'"),
         ({"file_descriptor": {"page_size": 9}}, "did you mean 'default_page_size'"),
         ({"file_descriptor": {"zzz": 9}}, "'zzz'; known are the fields of filetools.settings.DescriptorSettings$"),
@@ -68,7 +68,7 @@ def test_settings_made_by_a_program_are_checked(given: dict[str, Any], named: st
         ("watch", "yes", "true, false, 1 or 0"),
         ("worker_threads", "many", "a whole number of at least 1 and at most 256"),
         ("worker_threads", "257", "a whole number of at least 1 and at most 256"),
-        ("retention_seconds", "1 day", "a number of more than 0"),
+        ("sync_after_seconds", "1 day", "a number of at least 0"),
         ("mirror_policy", "Strict", "one of 'eventual', 'strict'"),
         ("file_descriptor", "on", "a table"),
     ],

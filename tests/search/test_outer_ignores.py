@@ -66,6 +66,18 @@ def by_git(git: Run, root: Path) -> set[str]:
     return set(git("ls-files", "--others", "--exclude-standard", where=root).split())
 
 
+async def test_a_program_called_git_in_the_repository_is_never_run(
+    git: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = tmp_path / "repository"
+    (root / "git").write_text(f"#!/bin/sh\n: > {tmp_path}/mark\n")
+    (root / "git").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{root}{os.pathsep}{os.environ['PATH']}")
+    async with filetools.open(root, settings=QUIET) as files:
+        assert "a.global" not in await found(files)
+    assert not (tmp_path / "mark").exists()
+
+
 @pytest.mark.parametrize("folder", ["", "packages", "packages/app", "packages/app/deeper"])
 async def test_they_hold_as_git_decides(git: Run, tmp_path: Path, folder: str) -> None:
     root = tmp_path / "repository" / folder

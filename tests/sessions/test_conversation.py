@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from filetools.sessions.conversation import Conversation
+from filetools.sessions.feedback import Conversation
 from filetools.sessions.log import LogEntry, entries_of, extract_text
 from tests.support.agent_logs import Log, LogWriter
 

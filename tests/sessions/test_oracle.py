@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from filetools.sessions.conversation import Conversation
+from filetools.sessions.feedback import Conversation
 from filetools.sessions.log import format_title, instant, read_entries
 from filetools.sessions.log_folders import SessionInfo, encode_project_path, list_sessions, opened_logs
 from tests.support.agent_logs import ENCODED, PROJECT, LogWriter, grown

@@ -60,6 +60,7 @@ def hunk(*lines: str, at: int = 1) -> dict[str, Any]:
         },
          "a · write · version bbbbbbbbbbbb · was aaaaaaaaaaaa\n@@ -1,1 +1,1 @@\n-y\n+x\nconflict: b: others changed it\n"
          "not undone: c: others use it\ncould not be read: d\n[1 of 2 changes undone · change 6]"),
+        ("move_file", {"source": "a", "destination": "a", "version": NEW}, "[a · there already · version aaaaaaaaaaaa]"),
         ("delete_file", {"path": "a", "deleted_version": OLD, "entries": 1}, "[a · deleted · was bbbbbbbbbbbb]"),
         ("write_multiple", {"results": [{"path": "a", "bytes_written": 0, "created": True, "version": NEW}], "number": 8},
          "a · created · 0 bytes · version aaaaaaaaaaaa\n[1 file · change 8]"),

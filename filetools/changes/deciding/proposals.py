@@ -354,7 +354,7 @@ def _standing(
     except FileToolsError:
         pass  # there is no file, or it cannot be read
     document = look.view.document if with_unsaved else None
-    opened = None if document is None or not document.is_dirty else parts.documents.texts.newest(document.id)
+    opened = None if document is None or not document.is_dirty else parts.documents.newest(document.id)
     text = None
     if opened is not None:
         text = opened.text

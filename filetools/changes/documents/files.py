@@ -34,7 +34,7 @@ def follow_disk(parts: Parts, document: Document) -> bool:
         False if the file's content cannot be merged into the unsaved text; the document and its base are unchanged.
     """
     for _ in range(MOST_TRIES):
-        opened = parts.documents.texts.newest(document.id)
+        opened = parts.documents.newest(document.id)
         head = None if opened is None else parts.view(opened.document.key).head
         # A deleted file does not change its document, which can be saved again. A write that is not applied yet may still
         # fail; its process updates the documents afterwards, or else the leader does.
@@ -43,7 +43,7 @@ def follow_disk(parts: Parts, document: Document) -> bool:
         change = _updated(parts, opened, head.version or "")
         if change is None:
             return False
-        if parts.documents.advance(change, _author(parts, opened.document.key, head.number)):
+        if parts.journal.documents.advance(change, _author(parts, opened.document.key, head.number)):
             return True
     return False
 
@@ -105,7 +105,7 @@ class DocumentSave(Struct, frozen=True):
         document = seen.view.document
         if document is None or document.id != self.document_id:
             raise BufferClosedError(seen.path)
-        opened = parts.documents.texts.at(document)
+        opened = parts.documents.at(document)
         if self.text_format is not None:
             opened = structs.replace(
                 opened, document=structs.replace(document, text_format=self.text_format), base=None
@@ -128,7 +128,7 @@ class DocumentSave(Struct, frozen=True):
         # The file already has these bytes, so nothing is recorded; keep them as the document's base.
         parts.journal.contents.keep(content, facts.version)
         is_news = document.is_dirty or document.base != facts.version
-        if is_news and not parts.documents.advance(change, self.actor):
+        if is_news and not parts.journal.documents.advance(change, self.actor):
             raise HeadMovedError(seen.path)
         return decision
 
@@ -139,14 +139,14 @@ def _merged(parts: Parts, seen: Look, opened: OpenText, text_format: TextFormat 
         raise unmergeable(seen.path, opened.document.base, seen.version, reason="it is binary now")
     content = content_of(parts, seen) if text_format is None else encode(on_disk, text_format, path=seen.path)
     by_words = parts.settings.is_prose(seen.path)
-    merged = merge_bytes(
+    merged, result = merge_bytes(
         opened.base_text, content, opened.text, text_format=text_format or facts.text_format, path=seen.path,
         by_words=by_words,
     )  # fmt: skip
-    if merged.content is None:
+    if merged is None:
         version = opened.document.base or ""
-        raise overlapping(seen.path, version, seen.version, merged.result, on_disk, opened.base_text)
-    return merged.content
+        raise overlapping(seen.path, version, seen.version, result, on_disk, opened.base_text)
+    return merged
 
 
 def keep_and_close(parts: Parts, document: Document) -> str | None:
@@ -156,11 +156,11 @@ def keep_and_close(parts: Parts, document: Document) -> str | None:
         The version; None if the document was opened again or is closed.
     """
     for _ in range(MOST_TRIES):
-        opened = parts.documents.texts.newest(document.id)
+        opened = parts.documents.newest(document.id)
         if opened is None or parts.journal.documents.handles(document.id):
             return None
         closing = DocumentClosing(id=document.id, expected_version=opened.document.version)
-        draft = structs.replace(aside(parts, opened.document, opened.content), document=closing)
+        draft = structs.replace(aside(opened.document, opened.content), document=closing)
         try:
             parts.journal.commit([draft], parts.documents.author(opened.document))
         except HeadMovedError:

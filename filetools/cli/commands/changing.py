@@ -26,7 +26,7 @@ from filetools.errors import (
     InvalidArgumentError,
 )
 from filetools.facade.facade import FileToolsFacade
-from filetools.models.files import DeleteResult, EditResult, PatchResult, WriteResult
+from filetools.models.files import DeleteResult, EditResult, MoveResult, PatchResult, WriteResult
 
 content_option = click.option(
     "--content", metavar="TEXT", help="The content itself, in the encoding and line endings of the file."
@@ -71,10 +71,9 @@ def write(
     """
     if force and expected_version is not None:
         raise click.BadParameter("give --force or --expected-version, not both")
-    given = _given(content, source)
+    given, where = _given(content, source), _new_path(runner, path)
 
     async def work(files: FileToolsFacade) -> None:
-        where = _new_path(runner, path)
         if force:
             result = await files.for_actor(files.actor, on_conflict="allow").replace_file(where, given)
         else:
@@ -98,10 +97,10 @@ def append(
 
     The added text comes from standard input, --content or --from.
     """
-    given = _given(content, source)
+    given, where = _given(content, source), _new_path(runner, path)
 
     async def work(files: FileToolsFacade) -> None:
-        result = await files.append_file(_new_path(runner, path), given, expected_version=expected_version)
+        result = await files.append_file(where, given, expected_version=expected_version)
         runner.show(result, lambda result: _show_written(result, appended=True))
 
     runner.perform(work)
@@ -141,6 +140,7 @@ _PATCHED: Final = {"add": "created", "delete": "deleted", "update": "modified", 
 @command(
     "edit",
     CHANGING,
+    entry="path",
     examples=(
         "filetools edit notes.md --old 'version 1' --new 'version 2'",
         "filetools edit src/app.py --old colour --new color --all --dry-run",
@@ -230,7 +230,7 @@ destination_argument = click.argument(
 )
 
 
-@command("rm", CHANGING, examples=("filetools rm old.txt notes.md", "filetools rm -r build-output"))
+@command("rm", CHANGING, entry="paths", examples=("filetools rm old.txt notes.md", "filetools rm -r build-output"))
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...", type=ENTRY, help="Files or folders.")
 @click.option("-r", "--recursive", is_flag=True, help="Delete folders with everything in them.")
 @expected_version_option
@@ -252,7 +252,7 @@ async def rm(
     for path in paths:
         try:
             where = runner.path(path)
-            if (await files.file_info(where)).type == "directory":
+            if await is_folder(files, where):
                 result = await files.delete_directory(where, recursive=recursive)
             else:
                 result = await files.delete_file(where, expected_version=expected_version)
@@ -261,7 +261,7 @@ async def rm(
             await runner.refuse(files, error)
 
 
-@command("mv", CHANGING, examples=("filetools mv draft.md notes.md", "filetools mv -f notes.md docs/"))
+@command("mv", CHANGING, entry="source", examples=("filetools mv draft.md notes.md", "filetools mv -f notes.md docs/"))
 @source_argument
 @destination_argument
 @force_option
@@ -272,10 +272,10 @@ async def mv(runner: CommandRunner, files: FileToolsFacade, source: str, destina
     """
     origin = runner.path(source)
     moved = await files.move_file(origin, await _target(files, runner, origin, destination), overwrite=force)
-    runner.show(moved, lambda moved: print_row("moved", moved.destination, moved.source))
+    runner.show(moved, _show_moved)
 
 
-@command("cp", CHANGING, examples=("filetools cp config.json config.old.json",))
+@command("cp", CHANGING, entry="source", examples=("filetools cp config.json config.old.json",))
 @source_argument
 @destination_argument
 @force_option
@@ -288,10 +288,15 @@ async def cp(runner: CommandRunner, files: FileToolsFacade, source: str, destina
 
 @command("mkdir", CHANGING, examples=("filetools mkdir docs/pictures",))
 @click.argument("path", help="New folder.")
-async def mkdir(runner: CommandRunner, files: FileToolsFacade, path: str) -> None:
+def mkdir(runner: CommandRunner, path: str) -> None:
     """Create a folder and its missing parents."""
-    made = await files.create_directory(runner.path(path))
-    runner.show(made, lambda made: print_row("made" if made.created else "exists", made.path, is_folder=True))
+    where = runner.path(path)
+
+    async def work(files: FileToolsFacade) -> None:
+        made = await files.create_directory(where)
+        runner.show(made, lambda made: print_row("made" if made.created else "exists", made.path, is_folder=True))
+
+    runner.perform(work)
 
 
 def _new_path(runner: CommandRunner, path: str) -> str:
@@ -305,6 +310,13 @@ async def _target(files: FileToolsFacade, runner: CommandRunner, origin: str, de
     if destination.endswith("/") or await is_folder(files, target):
         return f"{target}/{origin.rpartition('/')[2]}"
     return target
+
+
+def _show_moved(result: MoveResult) -> None:
+    if result.number is None:  # to its own name
+        print_row("unchanged", result.destination)
+    else:
+        print_row("moved", result.destination, result.source)
 
 
 def _show_deleted(result: DeleteResult) -> None:

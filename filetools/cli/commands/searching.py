@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from functools import partial
-from itertools import groupby
+from itertools import chain, groupby
 from typing import Final, Literal, TypeVar
 
 import click
-from msgspec import Struct
 from rich.text import Text
 
 from filetools.cli.command import command
@@ -19,6 +18,7 @@ from filetools.cli.terminal import FAILED, STDOUT, print_line, print_note, print
 from filetools.errors import AccessDeniedError, InvalidArgumentError, PathNotFoundError
 from filetools.facade.facade import FileToolsFacade
 from filetools.models.searching import GrepMatch, GrepResult, SearchResult
+from filetools.tools.answers.bodies import Line, line_groups, match_lines
 
 _PAGE: Final = 1000
 P = TypeVar("P", bound=SearchResult | GrepResult)
@@ -147,14 +147,6 @@ async def _search(
         print_note(f"Only the first {found} are shown; raise --limit to see more.")
 
 
-class _FileLine(Struct, frozen=True):
-    """One line of a file."""
-
-    match: GrepMatch
-    text: str
-    is_match: bool
-
-
 class MatchPrinter:
     """Prints the pages of one search as one.
 
@@ -165,8 +157,7 @@ class MatchPrinter:
     """
 
     def __init__(self, before: int, after: int, *, only_matching: bool) -> None:
-        self._before = before
-        self._after = after
+        self._around = before, after
         self._only_matching = only_matching
         self._has_context = bool(before or after) and not only_matching
         self._path: str | None = None
@@ -178,47 +169,32 @@ class MatchPrinter:
         for file in page.files:
             count = "" if file.count is None else f":{file.count}"
             print_line((printable(file.path), "magenta"), (count, "green"), _origin(file.origin))
-        for _, group in groupby(page.matches, key=lambda match: match.path):
+        for path, group in groupby(page.matches, key=lambda match: match.path):
             matches = list(group)
-            for number, line in _matched(matches) if self._only_matching else self._lines(matches):
-                self._show_line(number, line)
+            groups = line_groups(match_lines(match, *self._around) for match in matches)
+            for line in _matched(matches) if self._only_matching else chain.from_iterable(groups):
+                self._show_line(path, line, matches[0].origin)
 
-    def _lines(self, matches: Sequence[GrepMatch]) -> Iterator[tuple[int, _FileLine]]:
-        rows: dict[int, _FileLine] = {}
-        for match in matches:
-            for number, row in _rows(match, self._before, self._after):
-                if row.is_match or number not in rows:  # a context line of one match may be the next match
-                    rows[number] = row
-        return ((number, rows[number]) for number in sorted(rows))
-
-    def _show_line(self, number: int, row: _FileLine) -> None:
-        is_same = row.match.path == self._path
-        if is_same and number <= self._last and not row.is_match:
+    def _show_line(self, path: str, line: Line, origin: str) -> None:
+        number, (sign, text) = line
+        is_same = path == self._path
+        if is_same and number <= self._last and sign == "-":
             return  # the page before has it
         if self._has_context and self._path is not None and not (is_same and number <= self._last + 1):
             print_line(("--", "dim"))
-        self._path, self._last = row.match.path, number
-        sign, origin = (":", _origin(row.match.origin)) if row.is_match else ("-", Text())
+        self._path, self._last = path, number
         print_line(
-            (printable(row.match.path), "magenta"), sign, (str(number), "green"), sign, printable_line(row.text), origin
-        )
+            (printable(path), "magenta"), sign, (str(number), "green"), sign, printable_line(text),
+            _origin(origin if sign == ":" else "disk"),
+        )  # fmt: skip
 
 
-def _matched(matches: Sequence[GrepMatch]) -> Iterator[tuple[int, _FileLine]]:
+def _matched(matches: Sequence[GrepMatch]) -> Iterator[Line]:
     """Yield each line of each match."""
     for match in matches:
         for text in match.matched or ():
             for number, line in enumerate(text.split("\n"), match.line):
-                yield number, _FileLine(match, line, True)
-
-
-def _rows(match: GrepMatch, most_before: int, most_after: int) -> Iterator[tuple[int, _FileLine]]:
-    above = (match.before or [])[-most_before:] if most_before else []
-    below = (match.after or [])[:most_after]
-    rows = [_FileLine(match, line, False) for line in above]
-    rows += [_FileLine(match, line, True) for line in match.text.split("\n")]
-    rows += [_FileLine(match, line, False) for line in below]
-    yield from enumerate(rows, match.line - len(above))
+                yield number, (":", line)
 
 
 def _origin(origin: str) -> Text:

@@ -53,7 +53,6 @@ class MergeResult(Struct, frozen=True, kw_only=True):
 
     text: str | None
     """The merged text; None if there are conflicts."""
-    is_clean: bool
     conflicts: tuple[Conflict, ...]
     foreign: tuple[PatchHunk, ...]
     """Hunks from `theirs` to the merged text, without context: what the writer of `theirs` did not send. Empty unless
@@ -62,14 +61,6 @@ class MergeResult(Struct, frozen=True, kw_only=True):
     """Edits from the current to the merged text; empty if there are conflicts."""
     is_too_large: bool = False
     """True if the texts were not compared because of their size; the single conflict then has no text."""
-
-
-class BytesMerge(Struct, frozen=True, kw_only=True):
-    """Result of merging a file."""
-
-    content: bytes | None
-    """The merged bytes; None if there are conflicts."""
-    result: MergeResult
 
 
 def merge(
@@ -93,7 +84,7 @@ def merge(
         The merged text, or every conflict.
     """
     if theirs in (ours, base):
-        return MergeResult(text=ours, is_clean=True, conflicts=(), foreign=(), edits=())
+        return MergeResult(text=ours, conflicts=(), foreign=(), edits=())
     if max(len(base), len(ours), len(theirs)) > MAX_CHARACTERS:
         return _conflicted([], is_too_large=True)
     base, theirs = aligned_ends(base, ours, theirs)
@@ -128,9 +119,7 @@ def merge(
         lines_added += len(merged) - len(now)
     if conflicts:
         return _conflicted(conflicts)
-    return MergeResult(
-        text=apply_text_edits(ours, edits), is_clean=True, conflicts=(), foreign=tuple(foreign), edits=tuple(edits)
-    )
+    return MergeResult(text=apply_text_edits(ours, edits), conflicts=(), foreign=tuple(foreign), edits=tuple(edits))
 
 
 def merge_bytes(
@@ -142,7 +131,7 @@ def merge_bytes(
     path: str,
     by_words: bool,
     with_foreign: bool = True,
-) -> BytesMerge:
+) -> tuple[bytes | None, MergeResult]:
     """Merge a proposed text into a file. Bytes that the proposal did not change stay as they are.
 
     Args:
@@ -154,13 +143,17 @@ def merge_bytes(
         by_words: As in `merge`.
         with_foreign: As in `merge`.
 
+    Returns:
+        The merged bytes, or None if there are conflicts; and the merge of the texts.
+
     Raises:
         EncodingError: The proposal has a character that the file's encoding lacks, or the content is not text.
     """
     ours = decode(content, text_format, path=path)
     result = merge(base, ours, theirs, by_words=by_words, with_foreign=with_foreign)
-    merged = splice(content, ours, text_format, result.edits, path=path) if result.is_clean else None
-    return BytesMerge(content=merged, result=result)
+    if result.text is None:
+        return None, result
+    return splice(content, ours, text_format, result.edits, path=path), result
 
 
 def aligned_ends(base: str, ours: str, theirs: str) -> tuple[str, str]:
@@ -179,4 +172,4 @@ def aligned_ends(base: str, ours: str, theirs: str) -> tuple[str, str]:
 
 def _conflicted(conflicts: Sequence[Conflict], *, is_too_large: bool = False) -> MergeResult:
     found = tuple(conflicts) or (Conflict(base="", ours="", theirs="", line=1),)
-    return MergeResult(text=None, is_clean=False, conflicts=found, foreign=(), edits=(), is_too_large=is_too_large)
+    return MergeResult(text=None, conflicts=found, foreign=(), edits=(), is_too_large=is_too_large)

@@ -70,11 +70,11 @@ def _content_facts(parts: Parts, path: WorkspacePath, stat: FileStat) -> dict[st
         parts.facts.put(stat.identity, facts, taken_ns=taken_ns)
     return {
         "version": facts.version,
-        "encoding": facts.encoding,
+        "encoding": None if facts.text_format is None else facts.text_format.encoding,
         "newline": facts.newline,
-        "bom": None if facts.is_binary else facts.bom,
+        "bom": None if facts.text_format is None else bool(facts.text_format.bom),
         "total_lines": facts.total_lines,
-        "is_binary": facts.is_binary,
+        "is_binary": facts.text_format is None,
         "mime_type": facts.mime_type,
     }
 
@@ -153,6 +153,7 @@ def status(parts: Parts) -> dict[str, Any]:
         "durability": parts.settings.durability,
         "permissions": parts.settings.permissions,
         "problem": problem,
+        "polling": parts.observer.polling,
         "read_only": None if refusal is None else refusal.message,
     }
 

@@ -20,8 +20,13 @@ from filetools.changes.deciding.files import versions_had
 from filetools.changes.parts import Parts
 from filetools.changes.read_tracker import END_OF_FILE, Span
 from filetools.changes.requests import ReadRequest
-from filetools.content.extracts.ranges import ByteSource, memory_source, read_byte_range, read_text_range
-from filetools.content.extracts.windows import read_lines
+from filetools.content.extracts.ranges import (
+    ByteSource,
+    memory_source,
+    read_byte_range,
+    read_lines,
+    read_text_range,
+)
 from filetools.content.facts import ContentFacts, describe, inspect
 from filetools.content.formats import UTF8, TextFormat, decode
 from filetools.content.kind import sniff
@@ -142,7 +147,7 @@ def _buffer(parts: Parts, path: WorkspacePath, request: ReadRequest, actor: Acto
     """Read the unsaved text of a path; None if there is none."""
     key = parts.workspace.key(path)
     document = parts.view(key).document if parts.documents.known.is_dirty(key) else None
-    opened = None if document is None else parts.documents.texts.newest(document.id)
+    opened = None if document is None else parts.documents.newest(document.id)
     if opened is None or not opened.document.is_dirty:
         return None
     form = opened.document.text_format
@@ -195,15 +200,15 @@ def _result(path: WorkspacePath, facts: ContentFacts, shown: str, modified_ns: i
     return ReadResult(
         path=path,
         content=shown,
-        encoding="base64" if facts.is_binary else facts.encoding or "utf-8",
+        encoding="base64" if facts.text_format is None else facts.text_format.encoding,
         size=facts.size,
         version=facts.version,
         modified=None if modified_ns is None else moment(modified_ns),
         total_lines=facts.total_lines,
         newline=facts.newline,
-        bom=None if facts.is_binary else facts.bom,
-        is_binary=facts.is_binary,
-        mime_type=facts.mime_type if facts.is_binary else None,
+        bom=None if facts.text_format is None else bool(facts.text_format.bom),
+        is_binary=facts.text_format is None,
+        mime_type=facts.mime_type if facts.text_format is None else None,
     )
 
 

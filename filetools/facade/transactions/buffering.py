@@ -21,7 +21,7 @@ from filetools.changes.steps.step import Step
 from filetools.editors.documents import Documents
 from filetools.errors import ChangedMeanwhileError, FileToolsError, InvalidArgumentError
 from filetools.events.bus import EventBus
-from filetools.facade.transactions.held import FOLDER_MODE, HeldTree, OverlayStore
+from filetools.facade.transactions.held import HeldTree, OverlayStore
 from filetools.journal.commit import HeadMovedError
 from filetools.journal.journal import Journal
 from filetools.journal.seen_versions import SeenVersion
@@ -210,7 +210,7 @@ def act(parts: Parts, held: HeldTree, step: Step) -> None:
     if isinstance(step, MoveFile | MoveFolder):
         _refuse_one_name(held, step)
     for folder in step.missing:
-        held.note(folder, becomes="directory")
+        _make_folder(held, folder)
     match step:
         case PutFile(decision=decision):
             held.note(step.path, step.seen, becomes="file")
@@ -220,17 +220,13 @@ def act(parts: Parts, held: HeldTree, step: Step) -> None:
         case RemoveFile():
             held.note(step.path, step.seen)
             held.overlay.remove(step.path)
-            held.drop_empty(step.path)
         case MoveFile():
             _move(held, step)
         case MakeFolderStep():
-            for path in (*step.missing, step.paths[0]):
-                held.note(path, becomes="directory")
-                held.overlay.make_folder(path, FOLDER_MODE)
+            _make_folder(held, step.path)
         case RemoveFolderStep():
-            _note_whole(parts, held, step.paths[0])
-            held.overlay.remove(step.paths[0])
-            held.drop_empty(step.paths[0])
+            _note_whole(parts, held, step.path)
+            held.overlay.remove(step.path)
         case MoveFolder():
             _move_folder(parts, held, step)
         case _:
@@ -239,12 +235,16 @@ def act(parts: Parts, held: HeldTree, step: Step) -> None:
             )
 
 
+def _make_folder(held: HeldTree, path: WorkspacePath) -> None:
+    held.note(path, becomes="directory")
+    held.overlay.make_folder(path)
+
+
 def _move(held: HeldTree, step: MoveFile) -> None:
     source, destination = step.seen
     held.note(step.source, source)
     held.note(step.destination, destination, becomes="file")
     held.overlay.move(step.source, step.destination)
-    held.drop_empty(step.source)
     held.demand(step.destination)  # there is no base to merge two files' texts by
 
 
@@ -254,11 +254,7 @@ def _move_folder(parts: Parts, held: HeldTree, step: MoveFolder) -> None:
     held.note(destination, becomes="directory")
     for path, kind in below:
         held.note(WorkspacePath(destination + path[len(source) :]), becomes=kind)
-    node = held.overlay.find(source)
-    if node is not None and node.origin is None:
-        held.overlay.make_folder(source, FOLDER_MODE)
     held.overlay.move(source, destination)
-    held.drop_empty(source)
 
 
 def _note_whole(parts: Parts, held: HeldTree, folder: WorkspacePath) -> list[tuple[WorkspacePath, EntryType]]:

@@ -30,7 +30,7 @@ from filetools.paths.workspace_path import WorkspacePath
 from filetools.stores.store import FileStat, Reader, ScanEntry, Store
 
 FOLDER_MODE: Final = 0o755
-"""Of a folder that a call made; one without a mode was only made for a file in it, and disappears with that."""
+"""Of a folder that the transaction makes, as far as reads inside show it."""
 _FILE_MODE: Final = 0o644
 NOT_ON_DISK: Final = -1
 """Device of what is only in memory, so that no cache mistakes it for a file of the disk."""
@@ -121,14 +121,6 @@ class HeldTree:
                 "in a transaction of its own",
                 path=path,
             )
-
-    def drop_empty(self, path: WorkspacePath) -> None:
-        """Remove the folders that were there only for a path that is gone."""
-        for folder in path.folders[::-1]:
-            node = self.overlay.find(folder)
-            if node is None or node.origin is not None or node.mode is not None or self.overlay.children(node):
-                break
-            self.overlay.remove(folder)
 
     def demand(self, path: WorkspacePath) -> None:
         """Refuse at the exit what others change at a path that has changed here, instead of merging it."""

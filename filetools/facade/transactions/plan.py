@@ -60,7 +60,9 @@ def steps_of(parts: Parts, held: HeldTree, actor: Actor) -> list[Step]:
             elif node.kind != "directory":
                 found += [(3, key, put) for put in _put(held, path, node, actor)]
             elif not _is_at(held, node, path):
-                found += [(0, key, made) for made in _made_folder(node, before)]
+                if before.kind is None:
+                    mode = None if node.origin is None or node.origin.mode is None else opened(node.origin.mode)
+                    found.append((0, key, MakeFolderStep(before.path, mode)))
                 waiting += [path.child(child.name) for child in held.overlay.children(node)]
         for before in gone:
             key, path = held.key(before.path), before.path
@@ -98,13 +100,6 @@ def _put(held: HeldTree, path: WorkspacePath, node: OverlayNode, actor: Actor) -
             content=content, facts=facts, mode=mode, encoding=node.encoding, sent=content, sent_version=facts.version
         )
         yield PutFile(path, DecidePut(plain=plain, base=before, actor=actor, source=source))
-
-
-def _made_folder(node: OverlayNode, before: DiskPath) -> Iterator[Step]:
-    """Yield the step that makes a folder, unless it exists, or was only made for a file in it."""
-    mode = None if node.origin is None or node.origin.mode is None else opened(node.origin.mode)
-    if before.kind is None and (node.origin is not None or node.mode is not None):
-        yield MakeFolderStep(before.path, mode)
 
 
 def _removal(parts: Parts, held: HeldTree, actor: Actor, before: DiskPath) -> Step:

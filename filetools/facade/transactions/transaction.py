@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from contextvars import ContextVar
 from functools import partial
 from types import TracebackType
 from typing import Any, Final, Never
@@ -94,9 +93,7 @@ def result_of(steps: Sequence[Step], outcome: Outcome) -> TransactionResult:
     )
 
 
-_NESTED: Final = "A transaction is going on already; transactions cannot be nested, use the one that is open"
 _UNSAVED: Final = "In a transaction a write is always merged with unsaved text; leave on_conflict out"
-_current: ContextVar[Transaction | None] = ContextVar("filetools_transaction", default=None)
 
 
 class Transaction(ReadCalls, WriteCalls, TreeCalls):
@@ -109,7 +106,7 @@ class Transaction(ReadCalls, WriteCalls, TreeCalls):
 
     What others changed meanwhile is merged into the texts that the transaction writes. Overlapping changes are
     EDIT_CONFLICT; a file that it deletes or moves, and that others have changed, is VERSION_MISMATCH. The error names the
-    path.
+    path. Another transaction that is made inside the block is one of its own: it is applied at its own end.
     """
 
     def __init__(self, runner: CallRunner, feed: Feed, actor: Actor, *, require_version: bool = False) -> None:
@@ -117,7 +114,6 @@ class Transaction(ReadCalls, WriteCalls, TreeCalls):
         super().__init__(self._buffer, feed, actor, require_version=require_version)
         self._outside = ActorCalls(runner, feed, actor)
         self._asked: dict[str, dict[WorkspacePath, None]] = {}
-        self._former: Transaction | None = None
         self._is_entered = False
         self._result: TransactionResult | None = None
 
@@ -134,21 +130,15 @@ class Transaction(ReadCalls, WriteCalls, TreeCalls):
 
     async def __aenter__(self) -> Transaction:
         self._buffer.outer.check_open()
-        former = _current.get()
         if self._is_entered:
             raise InvalidArgumentError("A transaction is entered once; begin another with files.transaction()")
-        if former is not None and not former._buffer.is_over and former._buffer.outer is self._buffer.outer:
-            raise InvalidArgumentError(_NESTED)
         self._is_entered = True
         self._buffer.begin()
-        self._former = former
-        _current.set(self)
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        _current.set(self._former)
         await self._buffer.end()
         if error is None:
             await self._finish()
@@ -159,7 +149,7 @@ class Transaction(ReadCalls, WriteCalls, TreeCalls):
         Raises:
             InvalidArgumentError: Always.
         """
-        raise InvalidArgumentError(_NESTED)
+        raise InvalidArgumentError("Transactions cannot be nested; use the one that is open")
 
     async def _put(
         self, tool: str, path: AnyPath, request: WriteRequest, decide: DecideWrite, lock_timeout_seconds: float | None

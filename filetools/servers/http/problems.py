@@ -151,7 +151,8 @@ def _problem_for(request: Request, error: Exception) -> Refusal:
         case ClientDisconnect():
             return Refusal(400, "ABORTED", "The client has disconnected")
         case RequestValidationError():
-            return problem_of(refusal_of(error.errors(), skip=1))  # the first part says where it was sent
+            # The first part says where it was sent.
+            return problem_of(refusal_of(error.errors(), skip=1, sent=error.body))
         case HTTPException():
             headers = dict(error.headers or {})
             if error.status_code == 405:

@@ -68,6 +68,9 @@ class Notifications:
         self, request: Request, given: wire.SubscriptionsListenRequestParams
     ) -> wire.SubscriptionsListenResult:
         """Serve one stream of notifications until its client ends it; followed documents stay open meanwhile."""
+        # The SDK's handler acknowledges everything; the lists of tools and prompts never change.
+        never = {"tools_list_changed": None, "prompts_list_changed": None}
+        given = given.model_copy(update={"notifications": given.notifications.model_copy(update=never)})
         uris = given.notifications.resource_subscriptions or ()
         self._listening.append(uris)
         try:

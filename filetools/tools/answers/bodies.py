@@ -11,6 +11,7 @@ from typing import Any, Final, TypeAlias
 from msgspec import Struct
 
 from filetools.content.lines import count_lines
+from filetools.models.searching import GrepMatch
 from filetools.tools.answers.seen import TextLimits, clipped
 
 Line: TypeAlias = tuple[int, tuple[str, str]]
@@ -77,6 +78,12 @@ def lines_of(match: Mapping[str, Any], remark: str) -> Lines:
             for number, text in enumerate(match.get("after") or [], (match.get("end_line") or line) + 1)
         ],
     )
+
+
+def match_lines(match: GrepMatch, before: int, after: int, remark: str = "") -> Lines:
+    """Return the lines of a match as `lines_of`, with at most some lines around it."""
+    above, below = (match.before or [])[-before:] if before else [], (match.after or [])[:after]
+    return lines_of(vars(match) | {"before": above, "after": below}, remark)
 
 
 def _file_row(found: Mapping[str, Any]) -> str:

@@ -123,6 +123,8 @@ def _moved(file: Data) -> str:
 
 
 def _move(data: Data) -> Summary:
+    if "number" not in data:  # to its own name
+        return (data["destination"], "there already", *_versions(data), *_state(data)), ()
     return (printable(f"{data['source']} → {data['destination']}"), "moved", *_versions(data), *_state(data)), ()
 
 

@@ -24,6 +24,7 @@ from filetools.tools.answers.seen import TextLimits, clipped
 from filetools.tools.dialects.dialect import Dialect, presented, reworded
 from filetools.tools.dialects.text_editor import WORDS as TEXT_EDITOR_WORDS
 from filetools.tools.dialects.text_editor import Editor, EditorCommand, check, run, shown_lines
+from filetools.tools.handlers.changing import DeleteFile, delete_file
 from filetools.tools.tool import Tool, ToolContext
 
 NAME: Final = "memory"
@@ -83,10 +84,7 @@ async def _delete(context: ToolContext, shown: str, inside: str) -> dict[str, An
     if inside == FOLDER:
         raise InvalidArgumentError("Cannot delete the /memories directory itself")
     try:
-        if (await context.files.file_info(inside)).type == "directory":
-            deleted = await context.files.delete_directory(inside, recursive=True)
-        else:
-            deleted = await context.files.delete_file(inside)
+        deleted = await delete_file(context, DeleteFile(path=inside, recursive=True))
     except (PathNotFoundError, DirectoryNotFoundError) as error:
         raise _missing(error, shown) from error
     return {"path": shown, "output": f"Successfully deleted {printable(shown)}", "entries_deleted": deleted.entries}

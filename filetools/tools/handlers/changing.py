@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from functools import partial
 from typing import Annotated, Final
 
@@ -9,7 +10,8 @@ from msgspec.structs import replace
 from pydantic import Field
 
 from filetools.content.editing.edits import Edit
-from filetools.errors import InvalidArgumentError, PathIsDirectoryError
+from filetools.errors import InvalidArgumentError, PathIsDirectoryError, PathNotFoundError
+from filetools.facade.facade import FileToolsFacade
 from filetools.models.files import (
     BatchResult,
     DeleteResult,
@@ -139,10 +141,12 @@ async def move_or_copy(context: ToolContext, given: FromTo, *, move: bool) -> Mo
 async def delete_file(context: ToolContext, given: DeleteFile) -> DeleteResult:
     """Delete a file, or with `recursive` a folder with all that is in it."""
     # Look first, but only if it matters: trying to delete it as a file first would ask a person twice about a folder.
-    if given.recursive and (await context.files.file_info(given.path)).type == "directory":
-        return await context.files.delete_directory(
-            given.path, recursive=True, abort=context.is_aborted, progress=context.percent
-        )
+    if given.recursive:
+        with suppress(PathNotFoundError):  # or a link whose target is missing, which is deleted as a link
+            if (await context.files.file_info(given.path)).type == "directory":
+                return await context.files.delete_directory(
+                    given.path, recursive=True, abort=context.is_aborted, progress=context.percent
+                )
     return await context.files.delete_file(given.path)
 
 
@@ -189,13 +193,12 @@ class UndoChanges(Parameters):
     dry_run: bool = False
 
 
-async def undo_changes(context: ToolContext, given: UndoChanges) -> UndoResult:
+async def undo_changes(files: FileToolsFacade, given: UndoChanges, *, partial: bool = False) -> UndoResult:
     """Undo changes of the calling actor only."""
-    actor = context.files.actor
     # A call ID belongs to one conversation. Other selections apply to this conversation only, as others may be active.
-    whose = replace(actor, session=None) if given.call_id is not None else actor
-    return await context.files.undo(
-        call=given.call_id, since=given.since, path=given.path, actor=whose, dry_run=given.dry_run
+    whose = replace(files.actor, session=None) if given.call_id is not None else files.actor
+    return await files.undo(
+        call=given.call_id, since=given.since, path=given.path, actor=whose, dry_run=given.dry_run, partial=partial
     )
 
 
@@ -320,7 +323,7 @@ CHANGING: tuple[AnyTool, ...] = (
             " they overlap: EDIT_CONFLICT, nothing undone."
         ),
         parameters=UndoChanges,
-        handler=undo_changes,
+        handler=lambda context, given: undo_changes(context.files, given),
         group="core",
         result=UndoResult,
         actions={"EDIT_CONFLICT": "Edit by hand what not_undone names, or undo the rest by its call_id or path."},

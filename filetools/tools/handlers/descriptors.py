@@ -8,9 +8,8 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field
 
-from filetools.descriptors.configuration import is_enabled
 from filetools.descriptors.descriptors import Descriptors
-from filetools.descriptors.frames import Frame, error_frame
+from filetools.descriptors.frames import Frame, error_frame, is_enabled
 from filetools.errors import (
     EditConflictError,
     EncodingError,

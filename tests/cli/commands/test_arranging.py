@@ -23,6 +23,14 @@ def test_rm_goes_on_after_a_failure_and_fails(run: CommandLine) -> None:
     done = run("rm", "nope", "notes.md", "--json")
     assert [json.loads(line)["success"] for line in done.lines] == [False, True]
     assert (done.code, (run.folder / "notes.md").exists()) == (1, False)
+    assert len(run("rm", "nope", "../nope", "--json", "--root", str(run.folder / "src")).lines) == 2
+
+
+def test_links_that_may_be_followed_are_removed_as_links(run: CommandLine) -> None:
+    for name, target in (("lost", "nope"), ("linked", "src")):
+        (run.folder / name).symlink_to(target)
+    assert run("rm", "lost", "linked", more={"FILETOOLS_FOLLOW_SYMLINKS": "true"}).code == 0
+    assert {each.name for each in run.folder.iterdir()} == {".filetools", "notes.md", "src"}
 
 
 def test_rm_removes_folders_when_asked(run: CommandLine) -> None:
@@ -41,6 +49,7 @@ def test_mv_into_a_folder_keeps_the_name(run: CommandLine) -> None:
     run("mv", "src/app.py", "new/")
     assert (run.folder / "src" / "notes.md").exists()
     assert (run.folder / "new" / "app.py").exists()
+    assert run("mv", "src/notes.md", "src").lines == ["unchanged src/notes.md"]
 
 
 def test_cp_refuses_to_replace_unless_forced(run: CommandLine) -> None:

@@ -48,9 +48,11 @@ def test_grep_at_a_terminal_colours_the_same_lines(run: CommandLine) -> None:
     assert "\x1b[35mnotes.md\x1b[0m:" in done.text
 
 
-def test_lines_that_would_steer_the_terminal_are_escaped(run: CommandLine) -> None:
+def test_lines_that_would_steer_the_terminal_are_escaped_and_long_ones_cut(run: CommandLine) -> None:
     (run.folder / "evil.txt").write_text("here \x1b[31m red\n")
-    assert run("grep", "here").lines == ["evil.txt:1:here \\x1b[31m red"]
+    (run.folder / "long.txt").write_text("z" * 9000 + "there\n")
+    evil, long = run("grep", "here").lines
+    assert (evil, long[:13], len(long) < 2000) == ("evil.txt:1:here \\x1b[31m red", "long.txt:1:…z", True)
 
 
 def test_a_limit_ends_the_search_and_says_so(run: CommandLine) -> None:

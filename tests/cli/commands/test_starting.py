@@ -53,6 +53,10 @@ CHANGING = {
     "follow", "mcp", "serve",  # what others do from now on is recorded by these
 }  # fmt: skip
 LINES = [(command, *arguments) for command, lines in READING.items() for arguments in lines]
+FAILING = [
+    ("rm", "nope", "../nope"), ("mv", "nope", "a"), ("cp", "nope", "a"), ("edit", "nope", "--old", "one", "--new", "1"),
+    ("mkdir", "../a"), ("write", "../a", "--content", "x"),
+]  # fmt: skip
 
 
 def listing(folder: Path) -> list[tuple[str, int, int]]:
@@ -74,8 +78,10 @@ def test_of_every_command_it_is_known_whether_it_only_reads() -> None:
     assert sorted({*READING, *CHANGING}) == sorted(name for commands in COMMANDS.values() for name in commands)
 
 
-@pytest.mark.parametrize("line", LINES, ids=" ".join)
-def test_reading_leaves_nothing_behind(run: CommandLine, temporary: Path, tmp_path: Path, line: Sequence[str]) -> None:
+@pytest.mark.parametrize("line", [*LINES, *FAILING], ids=" ".join)
+def test_reading_and_a_path_that_is_not_there_leave_nothing_behind(
+    run: CommandLine, temporary: Path, tmp_path: Path, line: Sequence[str]
+) -> None:
     before = listing(tmp_path)
     done = run(*line, stdin=PATCH)
     assert "Traceback" not in done.error

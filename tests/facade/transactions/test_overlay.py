@@ -38,7 +38,7 @@ class RefusedError(Exception):
 
 @dataclass
 class Model:
-    """A tree as a dict: files with their bytes, and folders made as such; others are there for what they hold."""
+    """A tree as a dict of files with their bytes, and a set of folders."""
 
     files: dict[str, bytes] = field(
         default_factory=lambda: {path: text for path, text in TREE.items() if text is not None}
@@ -46,7 +46,7 @@ class Model:
     folders: set[str] = field(default_factory=lambda: {path for path, text in TREE.items() if text is None})
 
     def is_folder(self, path: str) -> bool:
-        return path in self.folders or bool(self.below(path))
+        return path in self.folders
 
     def below(self, path: str) -> list[str]:
         return [each for each in (*self.files, *self.folders) if each.startswith(f"{path}/")]
@@ -89,12 +89,14 @@ class Model:
         texts = {each: self.files[each] for each in self.below(path) if each in self.files}
         folders = [each for each in self.below(path) if self.is_folder(each)]
         self._drop(path)
-        self.folders |= {other, *(other + each[len(path) :] for each in folders)}
+        self._make(other)
+        self.folders |= {other + each[len(path) :] for each in folders}
         self.files |= {other + each[len(path) :]: text for each, text in texts.items()}
 
     def _put(self, path: str, text: bytes) -> None:
         self._room(path)
         self.files[path] = text
+        self.folders |= {*WorkspacePath(path).folders}
 
     def _make(self, path: str) -> None:
         self._room(path)
@@ -114,8 +116,7 @@ class Model:
             raise RefusedError
 
     def tree(self) -> Tree:
-        above = {folder for path in (*self.files, *self.folders) for folder in WorkspacePath(path).folders}
-        return {**dict.fromkeys(sorted(above | self.folders)), **self.files}
+        return {**dict.fromkeys(sorted(self.folders)), **self.files}
 
 
 async def call(tx: Transaction, name: str, path: str, other: str, text: bytes) -> None:

@@ -48,8 +48,9 @@ async def test_a_folder_is_told_when_a_direct_child_changes(root: Path) -> None:
     told: list[Any] = []
     async with (
         opened_door(root) as (client, files),
-        client.listen(resource_subscriptions=[SRC], resources_list_changed=True) as stream,
+        client.listen(resource_subscriptions=[SRC], resources_list_changed=True, tools_list_changed=True) as stream,
     ):
+        assert stream.honored.tools_list_changed is None  # they never change
         task = asyncio.create_task(following(stream, told))
         await files.write_file("other/deep.txt", "")
         await steps_until(lambda: ResourcesListChanged() in told)

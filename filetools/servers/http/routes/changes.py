@@ -8,7 +8,6 @@ from typing import Annotated, Any, Final, Literal
 
 from fastapi import APIRouter, Header, Query
 from fastapi.responses import JSONResponse, Response
-from msgspec.structs import replace
 from pydantic import ConfigDict, Field
 
 from filetools.errors import InvalidArgumentError, InvalidPathError, RunNotFoundError
@@ -27,6 +26,7 @@ from filetools.servers.http.routes.tools import Rows
 from filetools.servers.http.shared import Caller, Calling, SharedParts
 from filetools.sessions.runs import Run
 from filetools.tools.arguments import Parameters
+from filetools.tools.handlers.changing import undo_changes
 from filetools.tools.handlers.searching import WatchChanges
 
 router: Final = APIRouter()
@@ -103,18 +103,7 @@ async def undo(given: UndoOrder, caller: Calling) -> Response:
     """
     if given.run is not None or given.session is not None:
         return JSONResponse((await _undo_run(given, caller)).to_dict())
-    actor = caller.files.actor
-    # A call ID belongs to one conversation. Other selections apply to this conversation only, as others may be active.
-    whose = replace(actor, session=None) if given.call_id is not None else actor
-    result = await caller.files.undo(
-        call=given.call_id,
-        since=given.since,
-        path=given.path,
-        actor=whose,
-        dry_run=given.dry_run,
-        partial=given.partial,
-    )
-    return JSONResponse(result.to_dict())
+    return JSONResponse((await undo_changes(caller.files, given, partial=given.partial)).to_dict())
 
 
 async def _undo_run(given: UndoOrder, caller: Caller) -> UndoResult:

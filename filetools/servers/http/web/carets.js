@@ -126,14 +126,17 @@ export class Others {
 		this.#editor?.addContentWidget(widget);
 	}
 
+	/** Return the name of a caret's actor, behind the text of its line, which it would cover elsewhere. */
 	#label(id, actor, hue) {
 		const node = document.createElement("div");
 		node.className = `caret-name ${hue}`;
 		node.textContent = nameOf(actor);
 		const name = `filetools-caret-${(count += 1)}`;
-		const { ABOVE, BELOW } = this.monaco.editor.ContentWidgetPositionPreference;
-		const position = () => this.model.getDecorationRange(id)?.getStartPosition() ?? null;
-		const getPosition = () => ({ position: position(), preference: [ABOVE, BELOW] });
+		const preference = [this.monaco.editor.ContentWidgetPositionPreference.EXACT];
+		const getPosition = () => {
+			const lineNumber = this.model.getDecorationRange(id)?.startLineNumber;
+			return lineNumber ? { position: { lineNumber, column: this.model.getLineMaxColumn(lineNumber) }, preference } : null;
+		};
 		return { getId: () => name, getDomNode: () => node, getPosition };
 	}
 

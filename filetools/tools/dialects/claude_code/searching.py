@@ -14,7 +14,7 @@ from filetools.errors import InvalidArgumentError
 from filetools.models.searching import Entry, GrepFile, GrepMatch, GrepResult
 from filetools.paths.patterns import Glob, alternatives, glob_below
 from filetools.printable import printable
-from filetools.tools.answers.bodies import UNSAVED, Lines, counted, grep_rows, lines_of
+from filetools.tools.answers.bodies import UNSAVED, counted, grep_rows, match_lines
 from filetools.tools.answers.seen import TextLimits, clipped
 from filetools.tools.arguments import Parameters, nearest_name
 from filetools.tools.dialects.claude_code.files import GROUP, located
@@ -29,7 +29,7 @@ def rows_of(matches: Iterable[GrepMatch], given: Grep) -> Iterator[str]:
     """Yield the rows of matches, which must be grouped by file and ordered by line."""
     before, after = _around(given)
     if not given.only_matching:
-        found = ((printable(match.path), _lines(match, before, after)) for match in matches)
+        found = ((printable(match.path), match_lines(match, before, after, _remark(match))) for match in matches)
         yield from grep_rows(found, has_context=bool(before or after), has_numbers=given.has_numbers)
         return
     for match in matches:
@@ -47,11 +47,6 @@ def _around(given: Grep) -> tuple[int, int]:
 
 def _remark(match: GrepMatch) -> str:
     return UNSAVED if match.origin == "buffer" else ""
-
-
-def _lines(match: GrepMatch, before: int, after: int) -> Lines:
-    above, below = (match.before or [])[-before:] if before else [], (match.after or [])[:after]
-    return lines_of(match.to_dict() | {"before": above, "after": below}, _remark(match))
 
 
 def grep_text(data: Mapping[str, Any], limits: TextLimits) -> str:

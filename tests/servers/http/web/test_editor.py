@@ -296,10 +296,19 @@ def test_a_viewed_file_that_becomes_text_can_be_edited(serving: Served, page: Pa
     assert text_of(page) == "a text\n"
 
 
+COVERED = """() => {
+  const name = document.querySelector(".caret-name").getBoundingClientRect();
+  return [...document.querySelectorAll(".view-line > span")].filter((text) => {
+    const { left, right, top, bottom } = text.getBoundingClientRect();
+    return left < name.right && right > name.left && top < name.bottom && bottom > name.top;
+  }).map((text) => text.textContent);
+}"""
+
+
 def test_others_are_named_beside_what_they_changed_and_their_caret_goes_after_a_while(
     root: Path, browser: Browser, watched: Watched
 ) -> None:
-    (root / "notes.md").write_text("one\ntwo\nthree\n")
+    (root / "notes.md").write_text("one of three\ntwo\nthree\n")
     with served(root) as serving, window(browser, watched) as (_, page):
         page.add_init_script(LATER)
         serving.log_in(page)
@@ -307,6 +316,7 @@ def test_others_are_named_beside_what_they_changed_and_their_caret_goes_after_a_
         edit(serving, "notes.md", "two", "TWO")
         name = page.locator(".caret-name")
         expect(name).to_have_text("http (agent)")
+        assert page.evaluate(COVERED) == []
         expect(page.locator(".glow")).to_have_count(1)
         expect(page.locator("#file-bar [data-fact=others]")).to_have_text("editing now: http (agent)")
         expect(page.locator(".mark")).to_have_attribute("title", re.compile(r"^http \(agent\), \d\d:\d\d:\d\d$"))
