@@ -80,7 +80,7 @@ async def test_a_ring_of_another_process_is_heard(tmp_path: Path, use_inotify: b
     notifier, ear = Notifier(tmp_path / "notify", use_inotify=use_inotify), Ear()
     notifier.listen(ear)
     assert is_polling(notifier) is not use_inotify
-    await asyncio.to_thread(subprocess.run, [sys.executable, "-c", NOTIFY, tmp_path / "notify"], check=True)
+    await asyncio.to_thread(lambda: subprocess.run([sys.executable, "-c", NOTIFY, tmp_path / "notify"], check=True))
     await until(lambda: ear.count > 0)
     notifier.close()
 
