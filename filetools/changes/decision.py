@@ -244,10 +244,10 @@ def overlapping(
 ) -> EditConflictError:
     """Return the error for a change that overlaps with others', with both sides of every place."""
     conflicts = [one.to_dict() for one in merged.conflicts]
-    lines = ", ".join(str(one["line"]) for one in conflicts[:5])
+    place = f"in the same place (line {', '.join(str(one['line']) for one in conflicts[:5])})"
+    what = "is too large to be merged, and was changed" if merged.is_too_large else f"was changed {place}"
     return EditConflictError(
-        f"{path} was changed in the same place (line {lines}) since the version that your text is based on;"
-        " nothing was written",
+        f"{path} {what} since the version that your text is based on; nothing was written",
         path=path,
         details={
             "base_version": base_version,
