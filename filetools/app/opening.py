@@ -190,7 +190,6 @@ class Opening:
         self._stack.push_async_callback(parts.gatekeeper.approvals.aclose)
         self._stack.push_async_callback(parts.sync.aclose)
         self._stack.push_async_callback(runner.aclose)
-        self._stack.push_async_callback(parts.sync.finish)
         await parts.sync.start()
         return FileToolsFacade(runner, feed, actor, _tools)
 

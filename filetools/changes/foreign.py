@@ -11,14 +11,12 @@ from functools import partial
 from typing import Final
 
 from filetools.changes.parts import Parts
-from filetools.errors import FileToolsError, LockTimeoutError, WorkspaceGoneError
+from filetools.errors import LockTimeoutError, WorkspaceGoneError
 from filetools.events import types as events
 from filetools.models.records import ChangeRecord
-from filetools.paths.workspace_path import WorkspacePath
 from filetools.tree.hints import Agenda
 from filetools.tree.observation import Observation
 from filetools.tree.observer import WholeLook
-from filetools.tree.watching import TreeWatcher
 
 WAIT_SECONDS: Final = 1.0
 """How long an observation waits for its turn before it is retried."""
@@ -56,7 +54,6 @@ class ForeignChanges:
         self._is_due = asyncio.Event()
         self._looking = asyncio.Lock()
         self._working = asyncio.Lock()
-        self._watcher: TreeWatcher | None = None
         # Everything below is changed only in turns.
         self._is_whole_wanted = False
         self._current: WholeLook | None = None
@@ -65,15 +62,8 @@ class ForeignChanges:
 
     async def watch(self) -> None:
         """Start watching the tree unless already started; only the leader calls it."""
-        if self._watcher is None:
-            self._watcher = TreeWatcher(self._parts.workspace, self._agenda)
-            await self._parts.workers.run(partial(self._start, self._watcher))
-
-    def _start(self, watcher: TreeWatcher) -> None:
-        with suppress(FileToolsError):  # the next look reads it again, but nobody starts the watcher again
-            self._parts.observer.read_tracked()
-        watcher.start()
-        watcher.watch(map(WorkspacePath, self._parts.journal.tree_index.paths("directory").values()))
+        if self._parts.observer.watcher is None:
+            await self._parts.workers.run(partial(self._parts.observer.watch, self._agenda))
 
     async def work(self) -> None:
         """Wait for hints, then record the changes that they lead to."""
@@ -119,8 +109,7 @@ class ForeignChanges:
 
     async def aclose(self) -> None:
         """Stop watching."""
-        watcher, self._watcher = self._watcher, None
-        if watcher is not None:
+        if (watcher := self._parts.observer.watcher) is not None:
             await self._parts.workers.run(watcher.close)
 
     @property
@@ -163,8 +152,8 @@ class ForeignChanges:
     def _note(self, observation: Observation) -> None:
         """Watch new folders, and schedule the further looks that an observation asks for."""
         self._agenda.note(observation.again, observation.later, observation.missing)
-        if self._watcher is not None:
-            self._watcher.watch(observation.new_folders)
+        if (watcher := self._parts.observer.watcher) is not None:
+            watcher.watch(observation.new_folders)
         self._wake()
 
     def _publish_if_gone(self) -> None:

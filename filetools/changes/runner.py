@@ -197,9 +197,8 @@ class CallRunner:
             LockTimeoutError: Another process's turn took too long.
             FileToolsError: The work raised it.
         """
-        task = TurnTask(lambda: call.found.extend(work()))
-        call = TurnCall(task, (), path=path, owner=owner, timeout_seconds=timeout_seconds)
-        await self.turns.run(call)
+        task = TurnTask(lambda: task.found.extend(work()))
+        await self.turns.run(TurnCall(task, (), path=path, owner=owner, timeout_seconds=timeout_seconds))
 
     async def change(
         self,
@@ -249,7 +248,7 @@ class CallRunner:
                 raise AbortedError("The call", {"done": 0, "total": total})
             report_progress(done, total)
 
-        applying = pipeline.Pipeline(parts, steps, actor, report, lambda records: call.found.extend(records), checks)
+        applying = pipeline.Pipeline(parts, steps, actor, report, checks)
         timeout = parts.settings.lock_timeout_seconds if lock_timeout_seconds is None else lock_timeout_seconds
         call = TurnCall(
             applying, keys, path=paths[0], owner=actor.id, timeout_seconds=timeout,

@@ -297,7 +297,8 @@ class Descriptors:
     def _put(self, row: TableRow, name: str | None, owner: str) -> str:
         """Put a row under an owner's name, replacing an existing one; without a name, under a new unused ID."""
         table, counted = self._table, _key_of(owner, "")
-        while True:
+
+        def work() -> tuple[str, list[TableRow]]:
             there, rows = None, list[TableRow]()
             if name is not None:
                 given, there = name, table.get(_key_of(owner, name))
@@ -308,8 +309,9 @@ class Descriptors:
                 rows = [replace(counter, value={"last": counter.value["last"] + 1})]
                 given = f"fd:{rows[0].value['last']}"
             rows.append(replace(row, key=_key_of(owner, given), revision=0 if there is None else there.revision))
-            if table.put(rows):  # otherwise another process has just taken the number
-                return given
+            return given, rows
+
+        return table.change(work)  # again if another process has just taken the number
 
     def _row(self, fd: str) -> TableRow:
         """Return the row of a readable descriptor.

@@ -209,10 +209,6 @@ class Documents:
         """
         return plain_edits(_crossed([], self._history(opened.document, buffer_version))[1])
 
-    def advance(self, change: DocumentChange, actor: Actor) -> bool:
-        """Apply a change; False if the document has changed since."""
-        return self._rows.advance(change, actor)
-
     def author(self, document: Document) -> Actor:
         """Return who typed in a document last; if nobody has, who has it open."""
         history = reversed(self._rows.history(document.id, 0))

@@ -50,8 +50,7 @@ class BodyCalls(WriteCalls):
             PathNotFoundError, PathIsDirectoryError, NotRegularFileError
             FileBusyError: Another program kept writing into the file.
         """
-        where = self._runner.resolve(path)
-        await self._authorise("read_file", [where], {}, change=False)
+        where = await self._readable("read_file", path)
         reader, version = await self._parts.workers.run(partial(opened, self._parts, where))
         with closing(reader):
             if self._parts.bus.has_listeners(FileRead.name):

@@ -18,6 +18,7 @@ from filetools.events.bus import EventBus
 from filetools.facade.reading.feed import Feed
 from filetools.models.records import Actor
 from filetools.models.words import OnConflict
+from filetools.paths.lexical import AnyPath
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.permissions.gatekeeper import Permit
 from filetools.settings import Settings
@@ -118,6 +119,12 @@ class ActorCalls:
             if now.digest == digest:
                 return replace(permit, check=partial(act.require_allowed, self._parts, digest))
         raise ChangedMeanwhileError(paths[0] if paths else ".", MOST_QUESTIONS)
+
+    async def _readable(self, tool: str, path: AnyPath, *, allow_root: bool = False) -> WorkspacePath:
+        """Return the normal form of a path that a call of a tool only reads; raises as `_authorise`."""
+        where = self._runner.resolve(path, allow_root=allow_root)
+        await self._authorise(tool, [where], {}, change=False)
+        return where
 
     async def _authorise_steps(
         self,

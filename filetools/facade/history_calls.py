@@ -115,8 +115,7 @@ class HistoryCalls(ActorCalls):
         """
         if limit < 1:
             raise InvalidArgumentError(f"limit must be at least 1, not {limit}")
-        below = self._runner.resolve(path, allow_root=True)
-        await self._authorise("diff", [below], {}, change=False)
+        below = await self._readable("diff", path, allow_root=True)
         found, rows = await self._snapshot(old)
         first = tree_diff.WholeTree(found, rows)
         if new is None:
@@ -357,8 +356,7 @@ class HistoryCalls(ActorCalls):
 
     async def _of_file(self, tool: str, path: AnyPath, work: Callable[[WorkspacePath], T]) -> T:
         """Run `work` on a path in a worker thread, after changes of the file by other programs are recorded."""
-        where = self._runner.resolve(path)
-        await self._authorise(tool, [where], {}, change=False)
+        where = await self._readable(tool, path)
         await self._runner.observe(where)
         return await self._parts.workers.run(partial(work, where))
 

@@ -72,8 +72,7 @@ class ReadCalls(ActorCalls):
             offset=offset, limit=limit, column=column, max_characters=max_characters, byte_offset=byte_offset,
             byte_count=byte_count, encoding=encoding, version=version, page=page, on_locked=on_locked, view=view,
         )  # fmt: skip
-        where = self._runner.resolve(path)
-        await self._authorise("read_file", [where], {}, change=False)
+        where = await self._readable("read_file", path)
         stale = self._runner.turns.is_at_work(where) and await self._is_stale(where, on_locked)
         try:
             result = reading.read_now(self._parts, where, request, self.actor)
@@ -104,8 +103,7 @@ class ReadCalls(ActorCalls):
             PathNotFoundError, PathIsDirectoryError, NotRegularFileError, InvalidArgumentError
             ChangedMeanwhileError: Another program wrote into the file in place while it was read.
         """
-        where = self._runner.resolve(path)
-        await self._authorise("read_file", [where], {}, change=False)
+        where = await self._readable("read_file", path)
         reader = await self._parts.workers.run(partial(self._parts.store.open, where))
         try:
             async for chunk in reading.chunks(self._parts, where, reader, offset, count):
@@ -188,8 +186,7 @@ class ReadCalls(ActorCalls):
         Raises:
             DirectoryNotFoundError, PathNotDirectoryError, InvalidArgumentError
         """
-        where = self._runner.resolve(path, allow_root=True)
-        await self._authorise("list_files", [where], {}, change=False)
+        where = await self._readable("list_files", path, allow_root=True)
         options = ListOptions(
             recursive=True, include_hidden=include_hidden, exclude=tuple(exclude or ()),
             default_excludes=() if all else self.settings.exclude, use_gitignore=use_gitignore, max_depth=max_depth,
@@ -226,8 +223,7 @@ class ReadCalls(ActorCalls):
 
     async def _of_path(self, tool: str, path: AnyPath, work: Callable[[WorkspacePath], T]) -> T:
         """Run `work` on a path, which may be the root, in a worker thread."""
-        where = self._runner.resolve(path, allow_root=True)
-        await self._authorise(tool, [where], {}, change=False)
+        where = await self._readable(tool, path, allow_root=True)
         return await self._parts.workers.run(partial(work, where))
 
     async def _is_stale(self, path: WorkspacePath, on_locked: OnLocked) -> bool:

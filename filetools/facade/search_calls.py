@@ -54,8 +54,7 @@ class SearchCalls(ActorCalls):
         Raises:
             DirectoryNotFoundError, PathNotDirectoryError, InvalidArgumentError, AbortedError
         """
-        where = self._runner.resolve(path, allow_root=True)
-        await self._authorise("search_files", [where], {}, change=False)
+        where = await self._readable("search_files", path, allow_root=True)
         options = ListOptions(
             recursive=True, limit=limit, include_hidden=all, use_gitignore=not all,
             default_excludes=() if all else self.settings.exclude,
@@ -127,8 +126,7 @@ class SearchCalls(ActorCalls):
             PathNotFoundError, NotRegularFileError, InvalidArgumentError, AbortedError
             CallTimeoutError: Matching one file took more than 5 s.
         """
-        where = self._runner.resolve(path, allow_root=True)
-        await self._authorise("grep_files", [where], {}, change=False)
+        where = await self._readable("grep_files", path, allow_root=True)
         options = matching.GrepOptions(
             pattern=pattern, glob=glob, output_mode=output_mode, ignore_case=ignore_case, literal=literal,
             multiline=multiline, context=context, only_matching=only_matching, all=all, limit=limit,
@@ -153,8 +151,7 @@ class SearchCalls(ActorCalls):
         Raises:
             InvalidArgumentError: The position is malformed, or a number is out of range.
         """
-        where = self._runner.resolve(path, allow_root=True)
-        await self._authorise("watch_changes", [where], {}, change=False)
+        where = await self._readable("watch_changes", path, allow_root=True)
         if not self.settings.watch:
             await self._runner.look()
         key = self._parts.workspace.key

@@ -82,7 +82,7 @@ class LineHistory:
             text: The current text.
             now: The number that the next record would have.
         """
-        parents = self._history.targets([record.number for record in records], "parent")
+        parents = self._history.related([record.number for record in records], "parent")
         for record in records:
             self._follow(record, parents.get(record.number, ()))
         self._change(text, Author() if records else Author(before=now))

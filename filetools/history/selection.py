@@ -160,7 +160,7 @@ def effective(history: History, records: Sequence[ChangeRecord]) -> list[ChangeR
     """
     numbers = {record.number for record in records}
     undone = history.undone(numbers)
-    undos = history.targets(numbers - undone)
+    undos = history.related(numbers - undone)
     cancelled = {number for number, targets in undos.items() if numbers.issuperset(targets)}
     again = {target for number, targets in undos.items() if number not in cancelled for target in targets}
     left = numbers - cancelled - (undone - again)

@@ -100,7 +100,7 @@ def _differences(parts: Parts, old: WholeTree, new: WholeTree) -> list[Differenc
         ]
     history = parts.journal.history
     records = history.select(RecordFilter(since=since + 1, until=until), limit=MOST_NUMBER)
-    undos = history.targets(record.number for record in records).keys()
+    undos = history.related(record.number for record in records).keys()
     before, after = ({key: row for key, row in state.rows.items() if key != ROOT} for state in (old, new))
     return compare_trees(before, after, records[::-1], undos, parts.workspace.key)
 

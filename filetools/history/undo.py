@@ -244,7 +244,9 @@ class Undoing:
             return Clash.of(exc)
         if merged is None:
             places = tuple(one.to_dict() for one in result.conflicts)
-            return Clash(reason=f"others have changed the same place since (line {places[0]['line']})", places=places)
+            where = f"others have changed the same place since (line {places[0]['line']})"
+            reason = "others have changed it since, and it is too large to be merged" if result.is_too_large else where
+            return Clash(reason=reason, places=places)
         return replace(here, version=version_of(merged), mode=mode, made=merged)
 
     def _move_back(self, record: ChangeRecord, where: str) -> None:
@@ -264,7 +266,7 @@ class Undoing:
         if here is None or here.kind != "directory":
             self._find([record], None, "unchanged")
             return
-        inside, is_restored = list(self._tree.below(where)), bool(self._history.targets([record.number]))
+        inside, is_restored = list(self._tree.below(where)), bool(self._history.related([record.number]))
         kinds = {node.kind for path in inside if (node := self._tree.at(path)) is not None}
         # Links and other special files that were restored with the folder have no records.
         if inside and not (is_restored and kinds <= {"symlink", "other"}):
@@ -343,7 +345,7 @@ def deletions(history: History, record: ChangeRecord) -> list[int]:
     """Return the numbers of a deletion and of the redos that deleted the same path again, newest first."""
     newer = numbers = {record.number}
     while newer:
-        newer = {number for several in history.sources(newer).values() for number in several} - numbers
+        newer = {number for several in history.related(newer, is_later=True).values() for number in several} - numbers
         numbers = numbers | newer
     related = history.select(RecordFilter(numbers=tuple(numbers)), limit=len(numbers))
     return [

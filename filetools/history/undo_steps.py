@@ -349,7 +349,9 @@ def split_buffered(
     history: History, chosen: Sequence[ChangeRecord]
 ) -> tuple[list[ChangeRecord], list[ChangeRecord], list[ChangeRecord]]:
     """Divide changes into those of files, those of documents not saved since, and those whose save is undone too."""
-    children = history.sources((each.number for each in chosen if each.state is RecordState.BUFFER), "parent")
+    children = history.related(
+        (each.number for each in chosen if each.state is RecordState.BUFFER), "parent", is_later=True
+    )
     numbers = {record.number for record in chosen}
     waiting = [each for each in chosen if each.state is RecordState.BUFFER and each.number not in children]
     saved = [each for each in chosen if not numbers.isdisjoint(children.get(each.number, ()))]

@@ -305,6 +305,7 @@ def stored_text(text: str) -> bytes:
 
 
 def _handle_from(row: tuple[Any, ...]) -> Handle:
-    name, document_id, kind, actor_id, session, leased_until = row
-    actor = Actor(kind=kind, id=actor_id, session=session)
-    return Handle(name=name, document_id=document_id, actor=actor, leased_until=leased_until)
+    name, document_id, kind, actor, session, leased_until = row
+    return Handle(
+        name=name, document_id=document_id, actor=Actor(kind=kind, id=actor, session=session), leased_until=leased_until
+    )

@@ -157,9 +157,10 @@ def records_from(database: Database, query: str, arguments: Arguments = ()) -> l
 
 # -- marks
 
-Unfinished = Literal["pending", "unsynced", "unrestored"]
+Unfinished = Literal["pending", "open", "unsynced", "unrestored"]
 _UNFINISHED: Final[Mapping[Unfinished, str]] = {
     "pending": f"INDEXED BY records_open WHERE {IS_PENDING}",
+    "open": f"INDEXED BY records_open WHERE {IS_UNSYNCED}",
     "unsynced": f"INDEXED BY records_open WHERE {IS_UNSYNCED} AND number NOT IN (SELECT number FROM unrestored)",
     "unrestored": "WHERE number IN (SELECT number FROM unrestored)",
 }
@@ -219,8 +220,8 @@ class Marks:
         """Return the records whose files or folders are not as recorded yet, oldest first.
 
         Args:
-            what: "pending": committed but not applied. "unsynced": applied but not synced, except those to be restored.
-                "unrestored": perhaps undone in the files by a power cut.
+            what: "pending": committed but not applied. "open": applied but not synced. "unrestored": those of them that a
+                power cut may have undone in the files. "unsynced": the others.
             limit: Most records returned.
         """
         return records_from(self._database, f"{SELECT_RECORD} {_UNFINISHED[what]} ORDER BY number LIMIT ?", (limit,))
@@ -251,7 +252,15 @@ _DISCOUNT: Final = (
     " WHERE number BETWEEN ? AND ? AND operation = 'create_directory' AND state != 'aborted'"
     f" AND EXISTS (SELECT 1 FROM relations WHERE relations.number = records.number AND {_TAKES_BACK})"
 )
-_LISTED: Final = "(SELECT value FROM json_each(?1))"
+_RELATED: Final = (
+    "SELECT {0}, {1} FROM relations WHERE {0} IN (SELECT value FROM json_each(?1))"
+    " AND kind IN (SELECT value FROM json_each(?2))"
+)
+_OLDER: Final = _RELATED.format("number", "target")
+_LATER: Final = (
+    f"{_RELATED.format('target', 'number')} AND NOT EXISTS"
+    " (SELECT 1 FROM records WHERE records.number = relations.number AND state = 'aborted')"
+)
 _REMOVALS_SINCE: Final = (
     f"{SELECT_RECORD} INDEXED BY records_of_folders WHERE number > ? AND state != 'aborted'"
     f" AND {REMOVES_FOLDER} ORDER BY number"
@@ -381,30 +390,22 @@ class History:
 
     def undone(self, numbers: Iterable[int]) -> set[int]:
         """Return the records among these that are undone."""
-        return set(self._related(f"SELECT number, number FROM records WHERE undone AND number IN {_LISTED}", numbers))
+        query = "SELECT number FROM records WHERE undone AND number IN (SELECT value FROM json_each(?))"
+        return {number for (number,) in self._database.rows(query, (json.dumps([*numbers]),))}
 
-    def targets(self, numbers: Iterable[int], kind: RelationKind | None = None) -> dict[int, list[int]]:
-        """Return for each record the targets of its relations of a kind, by default those of an undo or redo."""
-        query = f"SELECT number, target FROM relations WHERE {_of_kind(kind)} AND number IN {_LISTED}"
-        return self._related(query, numbers)
+    def related(self, numbers: Iterable[int], *kinds: RelationKind, is_later: bool = False) -> dict[int, list[int]]:
+        """Return for each record the older ones that it has a relation to; records without any are left out.
 
-    def sources(self, numbers: Iterable[int], kind: RelationKind | None = None) -> dict[int, list[int]]:
-        """Return for each record the later ones, except aborted ones, that have a relation of a kind to it; as `targets`."""
-        query = (
-            f"SELECT target, number FROM relations AS one WHERE {_of_kind(kind)} AND target IN {_LISTED} AND NOT EXISTS"
-            " (SELECT 1 FROM records WHERE records.number = one.number AND state = 'aborted')"
-        )
-        return self._related(query, numbers)
-
-    def _related(self, query: str, numbers: Iterable[int]) -> dict[int, list[int]]:
+        Args:
+            numbers: The records.
+            kinds: Kinds of relations; by default those of an undo and a redo.
+            is_later: True for the later records, except aborted ones, that have such a relation to each of these.
+        """
         found: dict[int, list[int]] = {}
-        for one, other in self._database.rows(query, (json.dumps([*numbers]),)):
+        values = json.dumps([*numbers]), json.dumps(kinds or REVERSALS)
+        for one, other in self._database.rows(_LATER if is_later else _OLDER, values):
             found.setdefault(one, []).append(other)
         return found
-
-
-def _of_kind(kind: RelationKind | None) -> str:
-    return _TAKES_BACK if kind is None else f"kind = '{kind}'"
 
 
 # -- which records count as undone: updated by every commit, so that a query is one lookup. A record is undone while one of

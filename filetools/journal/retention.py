@@ -9,7 +9,6 @@ scanned on every round; the gate is held only to remove a few rows.
 
 from __future__ import annotations
 
-import math
 import sqlite3
 import time
 from collections.abc import Callable, Sequence
@@ -40,9 +39,7 @@ _IS_REMOVABLE: Final = (
     "synced > 0 AND number < (SELECT max(number) FROM records)"
     f" AND number <= coalesce((SELECT min(number) FROM checkpoints), {NO_NUMBER}) AND NOT {_IS_HEAD}"
 )
-_REMOVABLE_RECORDS: Final = (
-    f"SELECT number, time FROM records WHERE number > ? AND {_IS_REMOVABLE} ORDER BY number LIMIT ?"
-)
+_REMOVABLE_RECORDS: Final = f"SELECT number FROM records WHERE number > ? AND {_IS_REMOVABLE} ORDER BY number LIMIT ?"
 _UNMENTIONED: Final = (
     # Went with its folder, and no record of it is left.
     "kind = 'absent' AND number = 0 AND NOT EXISTS (SELECT 1 FROM records WHERE records.key = tree.key)"
@@ -104,14 +101,13 @@ Content = tuple[int, int, int]
 class Retention:
     """Keeps one journal within limits; used by one thread at a time."""
 
-    def __init__(self, database: Database, blobs: BlobFolder, *, clock: Callable[[], float] = time.time) -> None:
+    def __init__(self, database: Database, blobs: BlobFolder) -> None:
         self._database = database
         self._blobs = blobs
         self._checkpoints = Checkpoints(database)
-        self._clock = clock
         self._swept_at: float | None = None
 
-    def collect(self, *, retention_bytes: int, retention_records: int, retention_seconds: float | None = None) -> int:
+    def collect(self, *, retention_bytes: int, retention_records: int) -> int:
         """Remove what exceeds the limits, oldest first, and periodically leftovers of crashed writers.
 
         If that is not enough, automatic checkpoints except the newest one expire, oldest first, until it is. The leader calls
@@ -120,22 +116,17 @@ class Retention:
         Args:
             retention_bytes: Maximum bytes of contents; nothing is removed until it is exceeded by 1 %. Records likewise.
             retention_records: Maximum number of records.
-            retention_seconds: Maximum age of a record; None for any.
 
         Returns:
             The number of records removed.
         """
-        Table(self._database, "approvals").release(0, unused_since=self._clock())
+        Table(self._database, "approvals").release(0, unused_since=time.time())
         self._database.change(_DROP_ASIDE)
         self._sweep()  # first: texts that were kept for seen versions alone may go now
-        oldest = -math.inf if retention_seconds is None else self._clock() - retention_seconds
-        while self._checkpoints.expire(oldest):
-            pass
-        removed = self._drop_records(math.inf, oldest) if retention_seconds is not None else 0
         held = self.retained()
         if held.bytes > MOST_READ_BYTES:
             self._remove(self._database.rows(_READ_TEXTS, (MOST_READ_BYTES,)), "used < 0")
-        removed += self._drop(held.records, retention_records, self._drop_records)
+        removed = self._drop(held.records, retention_records, self._drop_records)
         self._drop(held.bytes, retention_bytes, self._drop_contents)
         return removed
 
@@ -154,21 +145,18 @@ class Retention:
             dropped += drop(surplus - dropped)
         return dropped
 
-    def _drop_records(self, surplus: float, made_before: float = math.inf) -> int:
+    def _drop_records(self, surplus: int) -> int:
         removed = after = 0
         while removed < surplus:
-            most = int(min(SLICE, surplus - removed))
-            rows = self._database.rows(_REMOVABLE_RECORDS, (after, most))
-            # Clocks jump, so stop only after a whole slice of young records, not after a single one.
-            doomed = [number for number, when in rows if when < made_before]
+            doomed = self._database.rows(_REMOVABLE_RECORDS, (after, min(SLICE, surplus - removed)))
             if not doomed:
                 break
-            removed += self._database.change(_REMOVE_RECORD, [(number,) for number in doomed], may_use_reserve=True)
-            after = rows[-1][0]
+            removed += self._database.change(_REMOVE_RECORD, doomed, may_use_reserve=True)
+            (after,) = doomed[-1]
         return removed
 
     def _drop_contents(self, surplus: int) -> int:
-        live_since = self._clock() - LIVE_SECONDS
+        live_since = time.time() - LIVE_SECONDS
         # Before any recorded version: a large result must not cost undo history.
         for space in ("descriptors", "runs"):
             release = partial(release_bytes, space=space, surplus=surplus, is_freed=True)
@@ -204,9 +192,9 @@ class Retention:
         if self._swept_at is not None and now - self._swept_at < SWEEP_SECONDS:
             return
         self._swept_at = now
-        tidy_seen_versions(self._database, self._clock() - LIVE_SECONDS)
+        tidy_seen_versions(self._database, time.time() - LIVE_SECONDS)
         # Unnamed checkpoints of this age are left from failed saves.
-        unfinished = partial(forget_checkpoints, "name IS NULL AND time < ?", self._clock() - SWEEP_SECONDS)
+        unfinished = partial(forget_checkpoints, "name IS NULL AND time < ?", time.time() - SWEEP_SECONDS)
         self._database.write(unfinished, durable=False, may_use_reserve=True)
         keys = self._database.rows(f"SELECT key FROM tree WHERE {_UNMENTIONED}")
         self._database.change(_FORGET_ROW, keys, may_use_reserve=True)

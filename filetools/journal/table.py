@@ -10,13 +10,15 @@ import json
 import sqlite3
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from msgspec import Struct
 
 from filetools.journal.storage.contents import IS_FREE, UNSYNCED, digest_of, version_from
 from filetools.journal.storage.database import Database
 from filetools.journal.storage.database import Row as SqlRow
+
+T = TypeVar("T")
 
 LARGEST_KEY: Final = "\U0010ffff"
 _FREE: Final = f"UPDATE contents SET used = {UNSYNCED} WHERE hash = ? AND used = 0 AND {IS_FREE}"
@@ -85,6 +87,15 @@ class Table:
         if is_done and is_news:
             self._on_put()
         return is_done
+
+    def change(
+        self, work: Callable[[], tuple[T, Sequence[TableRow]]], *, durable: bool = True, is_news: bool = True
+    ) -> T:
+        """Put the rows that `work` returns after its result; it runs again if others have put one of them since it read it."""
+        while True:
+            result, rows = work()
+            if not rows or self.put(rows, durable=durable, is_news=is_news):
+                return result
 
     def scan(self, prefix: str = "") -> list[TableRow]:
         """Return the rows whose keys begin with a prefix, in the order of their keys."""

@@ -8,8 +8,8 @@ from __future__ import annotations
 import hashlib
 import json
 import secrets
-from collections.abc import Callable, Collection, Mapping
-from typing import Any, Final, Literal, TypeVar
+from collections.abc import Collection, Mapping
+from typing import Any, Final, Literal
 
 from msgspec import Struct, structs
 
@@ -19,8 +19,6 @@ from filetools.errors import InvalidArgumentError
 from filetools.journal.table import Table, TableRow
 from filetools.models.records import Actor
 from filetools.paths.workspace_path import WorkspacePath
-
-T = TypeVar("T")
 
 ApprovalAnswer = Literal["allow", "allow_for_run", "deny", "merge"]
 Risk = Literal["low", "medium", "high"]
@@ -236,7 +234,7 @@ class ApprovalTable:
             row = ApprovalRow(id=new_id, call=call, asked=now, expires=expires, size=size)
             return (row, others_listen), [opened, _put(row), self._new(_SHOWN + new_id, shown, size, expires)]
 
-        return self._changed(work)
+        return self._table.change(work, durable=False)
 
     def answer(self, approval_id: str, given: ApprovalDecision, *, now: float, expires: float) -> ApprovalRow | None:
         """Answer a request that has no answer; None if it is not open (any more).
@@ -255,7 +253,7 @@ class ApprovalTable:
             row = structs.replace(row, answer=given.answer, edited_text=given.edited_text, expires=expires)
             return row, [_put(row)]
 
-        return self._changed(work)
+        return self._table.change(work, durable=False)
 
     def take(self, approval_id: str) -> bool:
         """Use an answer, which one call can do once, and forget what was shown; False if there is none to use."""
@@ -268,7 +266,7 @@ class ApprovalTable:
             gone = [_put(row), *self._table.scan(_SHOWN + row.id)]
             return True, [_put(used), *(structs.replace(each, is_gone=True) for each in gone)]
 
-        return self._changed(work)
+        return self._table.change(work, durable=False)
 
     def live(self, *, now: float, known: Collection[str] = ()) -> tuple[list[ApprovalRow], bool]:
         """Return the requests that are open or were answered, oldest first, and whether another process listens.
@@ -305,14 +303,9 @@ class ApprovalTable:
         known = self._table.get(self._process)
         is_news = (known.value if known else dict.fromkeys(said, False)) != said
         if is_news or listens or asks_for_all:
-            self._changed(lambda: (None, [self._new(self._process, said, 1, now + LEASE_SECONDS)]), is_news=is_news)
-
-    def _changed(self, work: Callable[[], tuple[T, list[TableRow]]], *, is_news: bool = True) -> T:
-        """Put the rows that `work` returns, which runs again if others have put one of them meanwhile."""
-        while True:
-            result, rows = work()
-            if not rows or self._table.put(rows, durable=False, is_news=is_news):
-                return result
+            self._table.change(
+                lambda: (None, [self._new(self._process, said, 1, now + LEASE_SECONDS)]), durable=False, is_news=is_news
+            )
 
     def _is_said(self, flag: str, now: float) -> bool:
         """True if another process that is alive has set a flag of its lease."""

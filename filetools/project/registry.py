@@ -29,8 +29,8 @@ _PROJECTS: Final = "projects/"
 """Key prefix of projects; the folder's path follows, so that a folder can be only one project."""
 
 T = TypeVar("T")
-_Changed = tuple[Sequence[TableRow], T, Sequence[Event]]
-"""Rows to put, the result, and the events to publish."""
+_Changed = tuple[tuple[T, Sequence[Event]], Sequence[TableRow]]
+"""The result, the events to publish, and the rows to put."""
 
 
 class Registry:
@@ -103,11 +103,11 @@ class Registry:
         def work() -> _Changed[dict[str, Any]]:
             row = self._project_row(project_id)
             if place == row.value["path"]:
-                return [], _project(row), []
+                return (_project(row), []), []
             value = {**row.value, "path": place, **self._git(place), "updated_at": self._now()}
             now = replace(self._free_row(place), value=value)
             gone = replace(row, is_gone=True)
-            return [now, gone], _project(now), [ProjectUpdated(project=project_id, path=place)]
+            return (_project(now), [ProjectUpdated(project=project_id, path=place)]), [now, gone]
 
         return self._change(work)
 
@@ -116,7 +116,7 @@ class Registry:
 
         def work() -> _Changed[None]:
             gone = replace(self._project_row(project_id), is_gone=True)
-            return [gone], None, [ProjectDeleted(project=project_id)]
+            return (None, [ProjectDeleted(project=project_id)]), [gone]
 
         self._change(work)
 
@@ -161,7 +161,7 @@ class Registry:
             raise InvalidArgumentError(f"There is no process {pid!r:.80}")
         used = self._clock() - WORKING_SECONDS - 1  # idle, since it has not been called yet
         row = TableRow(key=_INSTANCES + secrets.token_hex(4), value=value, used=used)
-        return self._change(lambda: ([row], _id_of(row), [self._event(row)]), durable=False)
+        return self._change(lambda: ((_id_of(row), [self._event(row)]), [row]), durable=False)
 
     def touch_instance(self, instance_id: str, *, name: str | None = None) -> None:
         """Record activity of an instance, and optionally its name; also counts as activity of its project."""
@@ -176,7 +176,7 @@ class Registry:
             if project is not None:
                 rows.append(replace(project, value={**project.value, "last_activity_at": self._now()}))
             is_news = rows[0].value != row.value or self._status(row) == "idle"
-            return rows, None, [self._event(rows[0])] if is_news else []
+            return (None, [self._event(rows[0])] if is_news else []), rows
 
         self._change(work, durable=False)
 
@@ -186,8 +186,8 @@ class Registry:
         def work() -> _Changed[None]:
             row = self._row(_INSTANCES, instance_id)
             if not row.value:
-                return [], None, []
-            return [replace(row, is_gone=True)], None, [InstanceChanged(instance=instance_id, status="closed")]
+                return (None, []), []
+            return (None, [InstanceChanged(instance=instance_id, status="closed")]), [replace(row, is_gone=True)]
 
         self._change(work, durable=False)
 
@@ -199,12 +199,12 @@ class Registry:
             row, now = self._free_row(place) if is_new else self._row(_PROJECTS, place), self._now()
             if row.value:
                 row = replace(row, value={**row.value, "last_activity_at": now})
-                return [row], _project(row), []
+                return (_project(row), []), [row]
             git = self._git(place)
             called = given or _checked_name(git["repo_name"] or os.path.basename(place).strip() or place)
             times = {"last_activity_at": None if is_new else now, "created_at": now, "updated_at": now}
             row = replace(row, value={"id": secrets.token_hex(4), "name": called, "path": place, **git, **times})
-            return [row], _project(row), [ProjectCreated(project=row.value["id"], path=place)]
+            return (_project(row), [ProjectCreated(project=row.value["id"], path=place)]), [row]
 
         return self._change(work)
 
@@ -246,13 +246,11 @@ class Registry:
         return self._table.get(key) or TableRow(key=key, value={}, used=self._clock())
 
     def _change(self, work: Callable[[], _Changed[T]], *, durable: bool = True) -> T:
-        """Put the rows that `work` returns, and retry while another process changes one of them concurrently."""
-        while True:
-            rows, result, events = work()
-            if not rows or self._table.put(rows, durable=durable):
-                for event in events:
-                    self._publish(event)
-                return result
+        """Put the rows that `work` returns, and publish its events."""
+        result, events = self._table.change(work, durable=durable)
+        for event in events:
+            self._publish(event)
+        return result
 
     def _now(self) -> str:
         return datetime.fromtimestamp(self._clock(), UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

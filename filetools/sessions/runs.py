@@ -148,15 +148,17 @@ class Runs:
         Raises:
             RunNotFoundError: No run has that ID.
         """
-        while True:
+
+        def work() -> tuple[Run, list[TableRow]]:
             row = self._row(run_id)
             altered = structs.replace(row, value={**row.value, **changes}, used=self._clock())
             if messages:
                 version = version_of(messages)
                 self._keep(messages, version)
                 altered = structs.replace(altered, version=version, size=len(messages))
-            if self._table.put([altered], durable=durable):
-                return _run(altered)
+            return _run(altered), [altered]
+
+        return self._table.change(work, durable=durable)
 
     def note_turn(self, run_id: str, step: str) -> None:
         """Record the beginning of a turn, and the run's progress.

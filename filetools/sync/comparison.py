@@ -77,7 +77,7 @@ class UnsettledError(Exception):
 
 
 class UnreadableError(Exception):
-    """Raised with the error of a large file that cannot be copied, which says nothing about the mirror."""
+    """Raised with an error of the primary or of the journal, which says nothing about the mirror."""
 
 
 class Wanted(Struct, frozen=True, kw_only=True):
@@ -116,36 +116,39 @@ def wanted(
 
     Raises:
         UnsettledError: A change of the path is not applied yet, or the path is too young to be judged.
-        FileToolsError: The primary or the content store cannot be read.
+        UnreadableError: The primary or the journal cannot be read.
     """
-    is_made = record is not None and _is_made(context.primary, path, record)
-    view = context.journal.view(key) if is_text(path) else View(head=None)
-    head = view.head
-    if not is_made and (view.blocked or (head is not None and not head.applied)):
-        raise UnsettledError
-    if head is not None and head.version is not None and head.number:
-        if head.size is not None and head.size > LARGE_BYTES:
-            return Wanted(kind="file", content=None, size=head.size, version=head.version, mode=head.mode)
-        content, mode = _head_content(context, path, head, head.version)
-        return Wanted(kind="file", content=content, size=len(content), version=head.version, mode=mode)
-    stat = context.primary.stat(path)
-    is_there = stat is not None and stat.type in ("file", "directory")
-    is_deleted = not is_there or (stat is not None and stat.type == "file" and head is not None and head.number > 0)
-    if is_recorded and is_deleted:
-        return Wanted(kind="nothing")
-    row = context.journal.tree_index.get(key) if is_text(path) else None
-    is_unseen = is_text(path) and (is_there != (row is not None) or _is_changed(row, stat))
-    if is_unseen and not is_late and _is_young(context.primary, path):
-        raise UnsettledError  # it may change back at once, and no record would be made of that
-    if stat is None or not is_there:
-        return Wanted(kind="nothing")
-    if stat.type == "directory":
-        return Wanted(kind="directory", mode=stat.mode)
-    if stat.size > LARGE_BYTES:
-        version = stat_version((*stat.identity[:4], 0))  # without the change time, which a new mode moves
-        return Wanted(kind="file", content=None, size=stat.size, version=version, mode=stat.mode)
-    content, stat = context.primary.read(path)
-    return Wanted(kind="file", content=content, size=stat.size, version=version_of(content), mode=stat.mode)
+    try:
+        is_made = record is not None and _is_made(context.primary, path, record)
+        view = context.journal.view(key) if is_text(path) else View(head=None)
+        head = view.head
+        if not is_made and (view.blocked or (head is not None and not head.applied)):
+            raise UnsettledError
+        if head is not None and head.version is not None and head.number:
+            if head.size is not None and head.size > LARGE_BYTES:
+                return Wanted(kind="file", content=None, size=head.size, version=head.version, mode=head.mode)
+            content, mode = _head_content(context, path, head, head.version)
+            return Wanted(kind="file", content=content, size=len(content), version=head.version, mode=mode)
+        stat = context.primary.stat(path)
+        is_there = stat is not None and stat.type in ("file", "directory")
+        is_deleted = not is_there or (stat is not None and stat.type == "file" and head is not None and head.number > 0)
+        if is_recorded and is_deleted:
+            return Wanted(kind="nothing")
+        row = context.journal.tree_index.get(key) if is_text(path) else None
+        is_unseen = is_text(path) and (is_there != (row is not None) or _is_changed(row, stat))
+        if is_unseen and not is_late and _is_young(context.primary, path):
+            raise UnsettledError  # it may change back at once, and no record would be made of that
+        if stat is None or not is_there:
+            return Wanted(kind="nothing")
+        if stat.type == "directory":
+            return Wanted(kind="directory", mode=stat.mode)
+        if stat.size > LARGE_BYTES:
+            version = stat_version((*stat.identity[:4], 0))  # without the change time, which a new mode moves
+            return Wanted(kind="file", content=None, size=stat.size, version=version, mode=stat.mode)
+        content, stat = context.primary.read(path)
+        return Wanted(kind="file", content=content, size=stat.size, version=version_of(content), mode=stat.mode)
+    except FileToolsError as exc:
+        raise UnreadableError(exc) from exc
 
 
 def large_parts(context: SyncContext, path: WorkspacePath, goal: Wanted) -> Iterator[bytes]:

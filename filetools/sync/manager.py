@@ -257,13 +257,11 @@ class SyncManager:
             mirror.set_paused(False)
         self._publish_on_loop(events.SyncResumed())
 
-    async def finish(self) -> None:
-        """Copy the paths that the mirrors lack, for at most `CLOSE_SECONDS` each; call it before the workers are closed."""
-        for mirror in self._mirrors:
-            await in_thread(partial(mirror.finish, CLOSE_SECONDS))
-
     async def aclose(self) -> None:
-        """End the mirrors' threads; waits at most `CLOSE_SECONDS` for one that hangs. May be called twice."""
+        """Copy the paths that the mirrors lack, and end their threads; waits at most `CLOSE_SECONDS` for each.
+
+        May be called twice.
+        """
         self._open_added = None  # no more mirrors are attached
         for mirror in self._mirrors:
             await in_thread(partial(mirror.close, CLOSE_SECONDS))
@@ -290,12 +288,11 @@ class SyncManager:
                 self._attach(row, self._open_added(row)).start()
 
     def _attach(self, row: MirrorRow, store: Store) -> Mirror:
-        files = MirrorFiles(
-            store, self.context.journal, self.context.key, max_foreign_bytes=self.context.settings.max_foreign_bytes
-        )
         taken = {mirror.name for mirror in self._mirrors}
         names = chain(("mirror",), (f"mirror {number}" for number in count(2)))
-        mirror = Mirror(next(name for name in names if name not in taken), row, files, self.context)
+        mirror = Mirror(
+            next(name for name in names if name not in taken), MirrorFiles(row, store, self.context), self.context
+        )
         self._mirrors = (*self._mirrors, mirror)
         return mirror
 

@@ -1,10 +1,4 @@
-"""One mirror of the root: its state, its progress, the thread that writes to it, and the identity of its folder.
-
-The journal stores the identity of each mirror, and the folder carries it in its marker. Where the two differ, as with a new
-folder, another disk mounted at the place, or an old copy of the mirror, the folder is compared with the root as a whole,
-because no record shows what it lacks. A mirror that was added to the root is only the folder that was marked then:
-another folder at its place, as while its disk is not mounted, is left alone.
-"""
+"""One mirror of the root: its state, its progress, and the thread that writes to it."""
 
 from __future__ import annotations
 
@@ -24,11 +18,9 @@ from msgspec.structs import replace
 
 import filetools.events as events
 from filetools.errors import FileToolsError, InternalError, StateDamagedError, SyncFailedError, WorkspaceGoneError
-from filetools.journal.backlog import MirrorRow, RecordsForgottenError
-from filetools.paths.workspace_path import ROOT
-from filetools.stores.store import Store
+from filetools.journal.backlog import RecordsForgottenError
 from filetools.sync.comparison import SyncContext
-from filetools.sync.mirror_files import GONE, MARKER, MirrorFiles, files_below, mark
+from filetools.sync.mirror_files import MirrorFiles
 from filetools.sync.worker import LONGEST_PAUSE_SECONDS, BacklogWorker, StoppedError
 from filetools.tree.leader import Leadership
 
@@ -39,8 +31,6 @@ HEARD_SECONDS: Final = 5.0
 _POLL_SECONDS: Final = 0.002
 """How often a waiting call reads the note of the process that writes to the mirror."""
 
-_MOST_MARKER_BYTES: Final = 1024
-
 _log = logging.getLogger(__name__)
 
 
@@ -48,11 +38,9 @@ class MirrorProgress(Struct, frozen=True, kw_only=True):
     """The progress of a mirror, and whether it answers."""
 
     reached: int = 0
-    """Number up to which every change is in the mirror, except those of refused and unsettled paths."""
-    refused: frozenset[str] = frozenset()
-    """Keys of paths whose newest change the mirror refused."""
-    unsettled: frozenset[str] = frozenset()
-    """Keys of paths whose newest change was not applied yet."""
+    """Number up to which every change is in the mirror, except those of paths that are tried again."""
+    retried: dict[str, bool] = {}
+    """Keys of paths that are tried again: True if the mirror refused their newest change, False if it is not applied yet."""
     is_ready: bool = True
     error: str | None = None
     """The last reason why the mirror did not answer, refused a path, or is not filled yet."""
@@ -74,86 +62,7 @@ class Waiter(NamedTuple):
 
     def is_reached(self, progress: MirrorProgress) -> bool:
         """True if the mirror has, or has refused, everything that the call waits for."""
-        return progress.reached >= self.number and progress.unsettled.isdisjoint(self.keys)
-
-
-class MirrorIdentity:
-    """The identity of one mirror's folder. Its methods block, and run in the mirror's thread; lives as the mirror."""
-
-    def __init__(self, row: MirrorRow, store: Store, context: SyncContext) -> None:
-        """Treat the folder as not filled until `establish` is called.
-
-        Args:
-            row: The mirror's row in the journal.
-            store: The mirror.
-            context: The journal, and the primary.
-        """
-        self.is_filled = False
-        """True if the folder has everything except its backlog."""
-        self.is_older = False
-        """True if the folder was this mirror before: a path that the primary does not have was deleted since."""
-        self._row = row
-        self._store = store
-        self._context = context
-
-    def establish(self) -> MirrorRow:
-        """Check which folder is at the place, and set `is_filled`. Returns the mirror's row.
-
-        Raises:
-            SyncFailedError: The mirror was removed from the root; another folder is at the place of an added one; or the
-                folder has lost its marker since it was filled.
-        """
-        row = self._row = self._registered()
-        marker = self._marker()
-        self.is_older = row.is_or_was(marker)
-        if row.root is not None and not self.is_older:
-            raise SyncFailedError(None, "another folder is at its place")
-        was_filled, self.is_filled = self.is_filled, False
-        if was_filled and marker is None:
-            raise SyncFailedError(None, "its folder was emptied")
-        self.is_filled = row.is_filled and marker == row.identity and not self._is_emptied()
-        if row.is_filled and not self.is_filled:
-            # Before the first write to this folder: if the former folder returns, it lacks what was written here.
-            self.renew()
-        return self._row
-
-    def renew(self) -> None:
-        """Compare the folder as a whole in the next round: it is another one, or records of changes it lacks were removed."""
-        self._context.journal.mirrors.renew(self._row)
-        self._row, self.is_filled = self._registered(), False
-
-    def confirm(self) -> None:
-        """Mark the folder as filled: all that was in the primary before is in the folder or in its backlog."""
-        mark(self._store, self._row.identity)
-        self._context.journal.mirrors.filled(self._row)
-        self.is_filled = True
-
-    def _marker(self) -> str | None:
-        try:
-            content, _ = self._store.read(MARKER, limit=_MOST_MARKER_BYTES)
-        except GONE:
-            return None
-        return content.decode("ascii", "replace")
-
-    def _registered(self) -> MirrorRow:
-        row = self._context.journal.mirrors.get(self._row.place)
-        if row is None:
-            raise SyncFailedError(None, "it was removed from the root")
-        return row
-
-    def _is_emptied(self) -> bool:
-        """True if only the hidden folder is left, as after `rm -r mirror/*`, and the primary has a file.
-
-        Also true if that file is the first one and not recorded yet: to fill such a folder does no harm.
-        """
-        # Only files: new folders are in the primary before they are recorded.
-        wanted = files_below(self._context.primary, ROOT, self._context.left_out)
-        if any(True for _ in self._store.scan(ROOT)) or next(wanted, None) is None:
-            return False
-        # In this order: a file of the primary is in the backlog until the mirror has it, so that a file that is created
-        # at this moment is found in one or the other.
-        is_owed = self._context.journal.backlog.count(self._row.place) > 0
-        return not is_owed and not any(True for _ in self._store.scan(ROOT))
+        return progress.reached >= self.number and all(progress.retried.get(key, True) for key in self.keys)
 
 
 class Mirror:
@@ -164,25 +73,25 @@ class Mirror:
         place: Its name in the journal.
         is_paused: True while this process does not write to it.
         progress: Its last known progress.
+        asked: How often somebody has asked for the whole backlog to be processed, and synced at once.
         worker: Its worker, which runs in the mirror's thread.
     """
 
-    def __init__(self, name: str, row: MirrorRow, files: MirrorFiles, context: SyncContext) -> None:
+    def __init__(self, name: str, files: MirrorFiles, context: SyncContext) -> None:
         """Treat the mirror as ready until it fails; `start` begins to write.
 
         Args:
             name: Its name in messages.
-            row: Its row in the journal.
-            files: Its files.
+            files: Its files, and its row in the journal.
             context: Its surroundings.
         """
         self.name = name
-        self.place = row.place
+        self.place = files.row.place
         self.is_paused = False
         self.progress = MirrorProgress()
-        self.worker = BacklogWorker(row.place, files, MirrorIdentity(row, files.store, context), context, self)
+        self.worker = BacklogWorker(files, context, self)
         self._context = context
-        digest = hashlib.sha256(row.place.encode("utf-8", "surrogateescape")).hexdigest()[:16]
+        digest = hashlib.sha256(self.place.encode("utf-8", "surrogateescape")).hexdigest()[:16]
         self._leadership = Leadership(context.directory, f"mirror-{digest}.lock")
         self._place_of_note = context.directory / f"mirror-{digest}.json"
         self._thread: threading.Thread | None = None
@@ -193,8 +102,8 @@ class Mirror:
         self._late_until = 0
         self._heard_until = 0.0
         self._waiters: list[Waiter] = []
-        self._is_due = self._is_urgent = self._is_at_work = self._is_closed = False
-        self._rounds = 0
+        self._is_due = self._is_closed = False
+        self.asked = self._answered = 0
 
     @property
     def takes_calls(self) -> bool:
@@ -250,7 +159,8 @@ class Mirror:
             if is_heard:
                 self._heard_until = time.monotonic() + HEARD_SECONDS
             self._is_due = True
-            self._is_urgent |= is_urgent
+            if is_urgent:
+                self.asked += 1
             self._changed.notify_all()
 
     def wait_for(self, number: int, keys: Sequence[str]) -> Waiter:
@@ -278,19 +188,14 @@ class Mirror:
             done = [each for each in self._waiters if is_over or each.is_reached(progress)]
             self._waiters = [each for each in self._waiters if each not in done]
         for each in done:
-            each.answer.set_result(each.is_reached(progress) and progress.refused.isdisjoint(each.keys))
+            each.answer.set_result(each.is_reached(progress) and progress.retried.keys().isdisjoint(each.keys))
 
     def wait_for_round(self, seconds: float) -> bool:
         """Wait until the whole backlog was processed once more and synced; False after `seconds`."""
         with self._changed:
-            goal = self._rounds + (2 if self._is_at_work else 1)
             self.wake(is_urgent=True)
-            return self._changed.wait_for(lambda: self._rounds >= goal or self._is_closed, seconds)
-
-    def finish(self, seconds: float) -> None:
-        """Process and sync the rest of the backlog, for at most `seconds`; does nothing if the mirror is not ready."""
-        if self.state == "ready":
-            self.wait_for_round(seconds)
+            request = self.asked
+            return self._changed.wait_for(lambda: self._answered >= request or self._is_closed, seconds)
 
     def wait_for_look(self, seconds: float) -> None:
         """Wait until the mirror's state is known, for at most `seconds`."""
@@ -303,7 +208,10 @@ class Mirror:
         self.wake(is_urgent=True)
 
     def close(self, seconds: float) -> None:
-        """Sync the written paths and end the thread; waits for at most `seconds`."""
+        """Process and sync the backlog if the mirror is ready, and end the thread; waits at most `seconds` for each."""
+        with suppress(FileToolsError):  # of the journal
+            if seconds and self.state == "ready":
+                self.wait_for_round(seconds)
         with self._changed:
             self._is_closed = True
             self._changed.notify_all()
@@ -311,6 +219,22 @@ class Mirror:
             self._thread.join(seconds)  # one that hangs keeps other processes from writing until it ends
 
     # -- called by the worker ----------------------------------------------------------------------------------------
+
+    @property
+    def is_urgent(self) -> bool:
+        """True if somebody has asked for the whole backlog to be processed, and synced at once."""
+        return self.asked > self._answered
+
+    @property
+    def is_heard(self) -> bool:
+        """True if another process may wait for the whole backlog, because differences that it found have no record."""
+        return time.monotonic() < self._heard_until
+
+    def answer(self, request: int) -> None:
+        """Release those who have asked for the whole backlog, up to a request."""
+        with self._changed:
+            self._answered = max(self._answered, request)
+            self._changed.notify_all()
 
     def go_on(self) -> None:
         """Raise StoppedError once the mirror was paused or closed."""
@@ -322,17 +246,13 @@ class Mirror:
     def _run(self) -> None:
         try:
             while not self._is_closed:
+                self._is_due, asked = False, self.asked
+                pause = self._round()
+                self.answer(asked)
                 with self._changed:
-                    is_urgent, self._is_urgent = self._is_urgent, False
-                    self._is_due, self._is_at_work = False, True
-                pause = self._round(is_urgent=is_urgent)
-                with self._changed:
-                    self._is_at_work = False
-                    self._rounds += 1
-                    self._changed.notify_all()
                     # New records do not shorten the pause of a mirror that fails.
                     self._changed.wait_for(
-                        lambda: self._is_closed or self._is_urgent or (self._is_due and self.progress.is_ready), pause
+                        lambda: self._is_closed or self.is_urgent or (self._is_due and self.progress.is_ready), pause
                     )
             if self._leadership.is_leading and self.progress.is_ready:
                 self.worker.make_durable()
@@ -345,20 +265,18 @@ class Mirror:
                 self._changed.notify_all()
             self._answer()
 
-    def _round(self, *, is_urgent: bool) -> float | None:
+    def _round(self) -> float | None:
         """Do all work that is due; returns the seconds until more may be, None if it is paused."""
         if self.is_paused:
             self._leadership.close()  # the next leader follows from the mirror's position
             return None
         try:
             if not self._leads():
-                if is_urgent:
+                if self.is_urgent:
                     self._context.notify()
                 self._take_note()
                 return _POLL_SECONDS if self._waiters else self._context.settings.mirror_probe_seconds
-            # The whole backlog also for another process: differences that it found have no record.
-            is_heard = time.monotonic() < self._heard_until
-            pause = self.worker.round(is_whole=is_urgent or is_heard, is_hasty=is_urgent)
+            pause = self.worker.round()
         except StoppedError:
             return 0.0
         except FileToolsError as exc:
@@ -407,7 +325,7 @@ class Mirror:
             if progress.is_ready and not self.progress.is_ready:
                 progress = replace(progress, error=None)
             is_news = replace(progress, reached=self.progress.reached) != self.progress
-            if is_news or time.monotonic() < self._heard_until:
+            if is_news or self.is_heard:
                 write_note(self._place_of_note, progress)
             self._set_progress(progress)
 

@@ -1,4 +1,10 @@
-"""Changes the files of one mirror, and keeps foreign bytes before it replaces or removes them."""
+"""Changes the files of one mirror, and keeps foreign bytes before it replaces or removes them.
+
+The journal stores the identity of each mirror, and the folder carries it in its marker. Where the two differ, as with a new
+folder, another disk mounted at the place, or an old copy of the mirror, the folder is compared with the root as a whole,
+because no record shows what it lacks. A mirror that was added to the root is only the folder that was marked then:
+another folder at its place, as while its disk is not mounted, is left alone.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +13,7 @@ import secrets
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from filetools.content.version import hashed_parts, version_of
 from filetools.errors import (
@@ -23,13 +29,18 @@ from filetools.errors import (
     PathNotDirectoryError,
     PathNotFoundError,
     SymlinkNotAllowedError,
+    SyncFailedError,
 )
-from filetools.journal.journal import Journal
+from filetools.journal.backlog import MirrorRow
 from filetools.models.records import EXTERNAL
 from filetools.models.words import STATE_DIRECTORY, VERSION_PREFIX, EntryType
+from filetools.paths.explain import shown
 from filetools.paths.workspace_path import ROOT, WorkspacePath
 from filetools.stores.private import foreign_name_for, state_below
 from filetools.stores.store import Displaced, FileStat, Store, make_parents, replace_file
+
+if TYPE_CHECKING:
+    from filetools.sync.comparison import SyncContext
 
 MARKER: Final = WorkspacePath(f"{STATE_DIRECTORY}/mirror")
 """The file with the identity of a mirror's folder."""
@@ -37,6 +48,7 @@ _MARKER_ELSE: Final = WorkspacePath(f"{STATE_DIRECTORY}/MIRROR")
 """The marker's name in another spelling, which finds it if the mirror's disk ignores case."""
 TRIES: Final = 5
 _MOST_OWN: Final = 8192
+_MOST_MARKER_BYTES: Final = 1024
 GONE: Final = (PathNotFoundError, DirectoryNotFoundError, PathNotDirectoryError)
 """Errors that mean that nothing is at the path."""
 _OTHER_GROUND: Final = (
@@ -49,32 +61,98 @@ _log = logging.getLogger(__name__)
 
 
 class MirrorFiles:
-    """The files of a mirror. Used by the mirror's worker only; lives as long as the mirror."""
+    """The folder of a mirror and its files. Used by the mirror's worker only; lives as long as the mirror.
 
-    def __init__(
-        self, store: Store, journal: Journal, key: Callable[[WorkspacePath], str], *, max_foreign_bytes: int
-    ) -> None:
-        """Use a mirror.
+    Attributes:
+        row: The mirror's row in the journal.
+        store: The mirror.
+        is_filled: True if the folder has everything except its backlog.
+        is_older: True if the folder was this mirror before: a path that the primary does not have was deleted since.
+    """
+
+    def __init__(self, row: MirrorRow, store: Store, context: SyncContext) -> None:
+        """Treat the folder as not filled until `establish` is called.
 
         Args:
+            row: The mirror's row in the journal.
             store: The mirror.
-            journal: Keeps the bytes of files that it does not have, before they are removed.
-            key: Returns the key of a path in the journal.
-            max_foreign_bytes: Foreign files larger than this are not read; they stay in the mirror's `.filetools/displaced`.
+            context: The primary, and the journal, which keeps the bytes that it lacks before they are removed. Foreign
+                files larger than `max_foreign_bytes` are not read; they stay in the mirror's `.filetools/displaced`.
         """
+        self.row = row
         self.store = store
+        self.is_filled = self.is_older = False
+        self._context = context
         self._own: OrderedDict[tuple[int, ...], str] = OrderedDict()
         """Versions of the files that this process wrote, the oldest dropped first, by inode, size and mtime: not by path,
         because a folder above may be moved; nor by ctime, because the exchange that takes a file out changes that."""
         self._ignores_case = False
-        self._journal = journal
-        self._contents = journal.contents
-        self._key = key
-        self._max_foreign_bytes = max_foreign_bytes
+        self._contents = context.journal.contents
+        self._max_foreign_bytes = context.settings.max_foreign_bytes
 
-    def look(self) -> None:
+    def establish(self) -> None:
+        """Check which folder is at the place, and set `row`, `is_filled` and `is_older`.
+
+        Raises:
+            SyncFailedError: The mirror was removed from the root; another folder is at the place of an added one; or the
+                folder has lost its marker since it was filled.
+        """
+        row = self.row = self._registered()
+        marker = self._marker()
+        self.is_older = row.is_or_was(marker)
+        if row.root is not None and not self.is_older:
+            raise SyncFailedError(None, "another folder is at its place")
+        was_filled, self.is_filled = self.is_filled, False
+        if was_filled and marker is None:  # what was written to the former folder must not count as written to this one
+            raise SyncFailedError(None, "its folder was emptied")
+        self.is_filled = row.is_filled and marker == row.identity and not self._is_emptied()
+        if row.is_filled and not self.is_filled:
+            # Before the first write to this folder: if the former folder returns, it lacks what was written here.
+            self.renew()
+        self._look()
+
+    def renew(self) -> None:
+        """Compare the folder as a whole in the next round: it is another one, or records of changes it lacks were removed."""
+        self._context.journal.mirrors.renew(self.row)
+        self.row, self.is_filled = self._registered(), False
+
+    def confirm(self) -> None:
+        """Mark the folder as filled: all that was in the primary before is in the folder or in its backlog."""
+        mark(self.store, self.row.identity)
+        self._context.journal.mirrors.filled(self.row)
+        self.is_filled = True
+        self._look()
+
+    def _look(self) -> None:
         """Find out by the marker whether the mirror's disk ignores case."""
         self._ignores_case = self.store.stat(_MARKER_ELSE) is not None
+
+    def _marker(self) -> str | None:
+        try:
+            content, _ = self.store.read(MARKER, limit=_MOST_MARKER_BYTES)
+        except GONE:
+            return None
+        return content.decode("ascii", "replace")
+
+    def _registered(self) -> MirrorRow:
+        row = self._context.journal.mirrors.get(self.row.place)
+        if row is None:
+            raise SyncFailedError(None, "it was removed from the root")
+        return row
+
+    def _is_emptied(self) -> bool:
+        """True if only the hidden folder is left, as after `rm -r mirror/*`, and the primary has a file.
+
+        Also true if that file is the first one and not recorded yet: to fill such a folder does no harm.
+        """
+        # Only files: new folders are in the primary before they are recorded.
+        wanted = files_below(self._context.primary, ROOT, self._context.left_out)
+        if any(True for _ in self.store.scan(ROOT)) or next(wanted, None) is None:
+            return False
+        # In this order: a file of the primary is in the backlog until the mirror has it, so that a file that is created
+        # at this moment is found in one or the other.
+        is_owed = self._context.journal.backlog.count(self.row.place) > 0
+        return not is_owed and not any(True for _ in self.store.scan(ROOT))
 
     def spelled(self, path: WorkspacePath) -> WorkspacePath | None:
         """Return the mirror's spelling of a path; None if nothing is there, or its disk does not ignore case."""
@@ -236,7 +314,7 @@ class MirrorFiles:
         """Before a large file is taken out, find out whether the journal knows it: later it would not be read."""
         if found.type == "file" and found.size > self._max_foreign_bytes and found.identity[1:4] not in self._own:
             version = file_version(self.store, path)
-            if self._contents.has(version) or self._journal.history.paths_of(version):
+            if self._contents.has(version) or self._context.journal.history.paths_of(version):
                 self._own[found.identity[1:4]] = version
 
     def _forget(self, stat: FileStat) -> bool:
@@ -274,9 +352,9 @@ class MirrorFiles:
         try:
             content = displaced.read()
             if not self._contents.has(version_of(content)):
-                self._journal.keep_aside(path, self._key(path), content, EXTERNAL)
+                self._context.journal.keep_aside(path, self._context.key(path), content, EXTERNAL)
         except FileToolsError as exc:
-            _log.warning("foreign bytes of %s stay in .filetools/displaced of the mirror: %s", path, exc)
+            _log.warning("foreign bytes of %s stay in .filetools/displaced of the mirror: %s", shown(path), exc)
             return False
         return True
 

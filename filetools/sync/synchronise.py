@@ -64,6 +64,8 @@ class Synchronisation:
             partial(compared, self._context, mirror.worker.files.store, ROOT, self._refuse_if_aborted)
         )
         self._total = len(plan.changes) + len(plan.failed)
+        for path, error in plan.failed.items():
+            self._fail(path, error.message, error.code)
         if not is_preview:
             await self._repair(plan)
         return SyncResult(
@@ -88,8 +90,6 @@ class Synchronisation:
         publish = self._context.publish
         publish(events.SyncStarted(file_count=self._total, direction="to_mirror"))
         try:
-            for path, error in plan.failed.items():
-                self._fail(path, error.message, error.code)
             await self._repair_all(plan)
         finally:
             publish(

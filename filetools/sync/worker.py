@@ -32,9 +32,11 @@ from filetools.errors import (
     PathNotDirectoryError,
     PathTooLongError,
     SymlinkNotAllowedError,
+    SyncFailedError,
 )
 from filetools.journal.backlog import MAX_TRIES, BacklogEntry, KeptFile, RecordsForgottenError
 from filetools.models.records import ChangeRecord, RecordState
+from filetools.paths.explain import shown
 from filetools.paths.workspace_path import ROOT, WorkspacePath
 from filetools.sync.comparison import (
     REMOVALS,
@@ -50,7 +52,7 @@ from filetools.sync.mirror_files import GONE, MirrorFiles, spellings
 from filetools.tree.reading import is_text
 
 if TYPE_CHECKING:
-    from filetools.sync.mirror import Mirror, MirrorIdentity
+    from filetools.sync.mirror import Mirror
 
 LONGEST_PAUSE_SECONDS: Final = 60.0
 MOST_UNSYNCED: Final = 500
@@ -79,10 +81,6 @@ class StoppedError(Exception):
     """Raised to end a round early: the mirror was paused or closed, or must be compared as a whole."""
 
 
-class _MeanwhileError(Exception):
-    """Raised with an error of other work than the copy of the large file during which it was done."""
-
-
 class _Retry(NamedTuple):
     """The next try of a path in the backlog that the mirror refused, or that others are changing."""
 
@@ -99,16 +97,14 @@ class BacklogWorker:
     """Copies the paths that one mirror lacks. Used by one thread; lives as the mirror.
 
     Attributes:
-        files: The mirror's files.
-        identity: The identity of the mirror's folder.
+        files: The mirror's folder.
         waits_for_look: True if the mirror is filled only after a look at the whole tree.
     """
 
-    def __init__(self, place: str, files: MirrorFiles, identity: MirrorIdentity, context: SyncContext, mirror: Mirror):
+    def __init__(self, files: MirrorFiles, context: SyncContext, mirror: Mirror):
         self.files = files
-        self.identity = identity
         self.waits_for_look = False
-        self._place = place
+        self._place = files.row.place
         self._context = context
         self._mirror = mirror
         self._seen = 0
@@ -129,12 +125,8 @@ class BacklogWorker:
         self._between_at = 0.0
         self._fill_at = time.monotonic() + context.settings.sync_after_seconds
 
-    def round(self, *, is_whole: bool, is_hasty: bool) -> float:
-        """Do all work that is due; returns the seconds until more may be.
-
-        Args:
-            is_whole: True to process the whole backlog, not only new records.
-            is_hasty: True to sync written paths at once.
+    def round(self) -> float:
+        """Do all work that is due, or asked for; returns the seconds until more may be.
 
         Raises:
             FileToolsError: The mirror fails; call `forget`, and try again later.
@@ -143,31 +135,38 @@ class BacklogWorker:
         now = time.monotonic()
         self._look_at_folder(now)
         # After a pause, so that a process opened only for a preview compares the folder as it was.
-        if not self.identity.is_filled and (is_hasty or self._fill_at <= now):
+        if not self.files.is_filled and (self._mirror.is_urgent or self._fill_at <= now):
             # Earlier changes by other programs have no records to follow.
             self.waits_for_look = self._context.journal.tree_index.looked() is None
             if self.waits_for_look:
                 self._fill_at = now + self._context.settings.mirror_probe_seconds
             else:
                 self._fill()
-        self._work(is_whole=is_whole, is_hasty=is_hasty)
+        self._work()
         while self._large:
             entry = next(iter(self._large.values()))
-            self._process(entry, is_large=True)
-            self.make_durable()  # at once: a copy that must be made again takes long
+            # An aborted synchronisation removes entries.
+            if self._context.journal.backlog.get(self._place, entry.key) is not None:
+                self._process(entry, is_large=True)
+                self.make_durable()  # at once: a copy that must be made again takes long
             if self._large[entry.key].number == entry.number:
                 del self._large[entry.key]
-        fill_at = math.inf if self.identity.is_filled else self._fill_at
+            self._follow()  # reports the copy to the calls that wait for it
+        fill_at = math.inf if self.files.is_filled else self._fill_at
         soonest = min(self._backlog_at, self._sync_at, fill_at, now + self._context.settings.mirror_probe_seconds)
         return max(0.0, soonest - time.monotonic())
 
-    def _work(self, *, is_whole: bool = False, is_hasty: bool = False) -> None:
+    def _work(self) -> None:
+        asked = self._mirror.asked  # first: what is asked for later is not done yet
+        is_urgent = self._mirror.is_urgent
         self._follow()
-        if is_whole or self._backlog_at <= time.monotonic():
+        if is_urgent or self._mirror.is_heard or self._backlog_at <= time.monotonic():
             self._process_backlog()
             self._follow()
-        if is_hasty or self._sync_at <= time.monotonic():
+        if is_urgent or self._sync_at <= time.monotonic():
             self.make_durable()
+        if self.files.is_filled:  # else it is being compared as a whole
+            self._mirror.answer(asked)
 
     def _between(self) -> None:
         """While a large file is copied or compared, do all other work; may raise StoppedError."""
@@ -178,10 +177,7 @@ class BacklogWorker:
 
     def _parts(self, path: WorkspacePath, goal: Wanted) -> Iterator[bytes]:
         for part in large_parts(self._context, path, goal):
-            try:
-                self._between()
-            except FileToolsError as exc:
-                raise _MeanwhileError(exc) from exc
+            self._between()
             yield part
 
     def _look_at_folder(self, now: float) -> None:
@@ -191,11 +187,10 @@ class BacklogWorker:
         is_unknown, self._look_at = self._look_at == 0.0, now + _LOOK_SECONDS
         if is_unknown:
             self.files.store.probe()
-        row = self.identity.establish()
-        self.files.look()
+        self.files.establish()
         if is_unknown:
             self.files.sweep()
-            self._seen = row.position
+            self._seen = self.files.row.position
 
     def forget(self) -> None:
         """Discard all facts about the mirror's folder: another folder may be at its place."""
@@ -208,8 +203,8 @@ class BacklogWorker:
         """Sync the written paths, and record the mirror's position.
 
         Raises:
-            FileToolsError: A sync failed. Its paths must be written again: another sync would succeed although the bytes
-                may be lost.
+            SyncFailedError, FileToolsError: A sync failed. Its paths must be written again: another sync would succeed
+                although the bytes may be lost.
         """
         batch, self._unsynced, self._sync_at = self._unsynced, {}, math.inf
         keys = {entry.key for entry in batch.values()}
@@ -217,8 +212,11 @@ class BacklogWorker:
         synced: set[WorkspacePath] = set()
         for entry in batch.values():
             path = WorkspacePath(entry.path)
-            if not self._context.left_out(path, False):
-                self.files.store.sync(path, synced=synced)
+            try:
+                if not self._context.left_out(path, False):
+                    self.files.store.sync(path, synced=synced)
+            except (*_ABOUT_PATH, *_PERHAPS_ABOUT_PATH) as exc:
+                raise SyncFailedError(None, exc.message) from exc  # not of a large file that is copied meanwhile
         self._doubtful -= keys
         if batch:
             self._context.journal.backlog.advance(self._place, self._seen, batch.values())
@@ -247,15 +245,16 @@ class BacklogWorker:
             self._go_on()
             retry = self._retries.get(entry.key)
             is_written = entry.number > 0 and self.has_written(entry)
+            is_waiting = entry.key in self._large and self._large[entry.key].number == entry.number
             if retry is not None and retry.is_refused and entry.tries and retry.at > time.monotonic():
                 self._backlog_at = min(self._backlog_at, retry.at)
-            elif entry.tries < MAX_TRIES and not is_written:
+            elif entry.tries < MAX_TRIES and not is_written and not is_waiting:
                 self._process(entry)
             if time.monotonic() - looked_at > _LONGEST_LOOK_SECONDS:
                 self._follow()
                 looked_at = time.monotonic()
         # The others have left the backlog with another entry of their path, or with an aborted synchronisation.
-        self._retries = {key: retry for key, retry in self._retries.items() if retry.at > began}
+        self._retries = {key: retry for key, retry in self._retries.items() if retry.at > began or key in self._large}
 
     def _follow(self) -> None:
         """Follow the records since the last call."""
@@ -267,7 +266,7 @@ class BacklogWorker:
             try:
                 entries, files = journal.backlog.since(self._seen, limit=_BATCH)
             except RecordsForgottenError:
-                self.identity.renew()
+                self.files.renew()
                 self.forget()
                 raise StoppedError from None
             for entry in _newest(entries):
@@ -277,12 +276,8 @@ class BacklogWorker:
             page = len(entries)
             self._seen = entries[-1].number if entries else self._seen
         self._seen = max(own, self._seen)
-        retried = [(key, retry) for key, retry in self._retries.items() if retry.number and is_text(key)]
-        self._mirror.report(
-            reached=self._seen,
-            refused=frozenset(key for key, retry in retried if retry.is_refused),
-            unsettled=frozenset(key for key, retry in retried if not retry.is_refused),
-        )
+        retried = {key: retry.is_refused for key, retry in self._retries.items() if retry.number and is_text(key)}
+        self._mirror.report(reached=self._seen, retried=retried)
 
     def _go_on(self) -> None:
         """Before the next path: sync the written ones if there are many. The last ones of a page are synced after it."""
@@ -309,26 +304,20 @@ class BacklogWorker:
                 )
             else:
                 goal = Wanted(kind="file", size=len(known.content), **known._asdict())
-        except UnsettledError:
-            self._defer(entry)
-            return
-        except FileToolsError as exc:  # of the primary, or of the journal
-            self._refuse(entry, exc)
-            return
-        if goal.content is None and not is_large:
-            self._large[entry.key] = entry
-            self._defer(entry)
-            return
-        try:
+            if goal.content is None and not is_large:
+                self._large[entry.key] = entry
+                self._defer(entry)
+                return
             self._apply(path, goal, entry, record)
         except UnsettledError:
             self._defer(entry)
         except UnreadableError as exc:
             self._refuse(entry, exc.args[0])
-        except _MeanwhileError as exc:
-            raise exc.args[0] from None
         except FileToolsError as exc:
-            self._raise_unless_of_path(exc)
+            if isinstance(exc, _PERHAPS_ABOUT_PATH):
+                self.files.store.probe()
+            elif not isinstance(exc, _ABOUT_PATH):
+                raise
             self._refuse(entry, exc)
             self._mirror.report(error=exc.message)
         else:
@@ -433,13 +422,12 @@ class BacklogWorker:
         """Count one more refusal; the path is tried again with growing pauses, and delays no other."""
         refused = replace(entry, tries=entry.tries + 1, reason=f"{error.code}: {error.message}")
         self._context.journal.backlog.add(self._place, [refused])
-        if refused.tries < MAX_TRIES:
-            pause = min(self._context.settings.mirror_probe_seconds * 2**entry.tries, LONGEST_PAUSE_SECONDS)
-            self._try_again(entry, pause, is_refused=True)
-            return
-        self._try_again(entry, math.inf, is_refused=True)
-        _log.error("the mirror refused %s %d times: %s", entry.path, MAX_TRIES, error)
-        self._context.publish(events.SyncError(error=error.message, error_code=error.code, file=entry.path))
+        is_last = refused.tries >= MAX_TRIES
+        pause = min(self._context.settings.mirror_probe_seconds * 2**entry.tries, LONGEST_PAUSE_SECONDS)
+        self._try_again(entry, math.inf if is_last else pause, is_refused=True)
+        if is_last:
+            _log.error("the mirror refused %s %d times: %s", shown(entry.path), MAX_TRIES, error)
+            self._context.publish(events.SyncError(error=error.message, error_code=error.code, file=shown(entry.path)))
 
     def _try_again(
         self, entry: BacklogEntry, pause_seconds: float, *, is_refused: bool = False, since: float = 0.0
@@ -451,13 +439,6 @@ class BacklogWorker:
         self._retries[entry.key] = _Retry(at, number, is_refused, since)
         self._backlog_at = min(self._backlog_at, at)
 
-    def _raise_unless_of_path(self, error: FileToolsError) -> None:
-        """Raise an error unless it concerns one path only."""
-        if isinstance(error, _PERHAPS_ABOUT_PATH):
-            self.files.store.probe()
-        elif not isinstance(error, _ABOUT_PATH):
-            raise error
-
     def _fill(self) -> None:
         """Add all that the folder lacks to the backlog. Files that the primary does not have stay.
 
@@ -467,15 +448,14 @@ class BacklogWorker:
         if ROOT in plan.failed:
             raise plan.failed[ROOT]
         self.add_to_backlog(plan.failed, below=True)
-        lacking = [*plan.added, *plan.modified, *(plan.deleted if self.identity.is_older else ())]
+        lacking = [*plan.added, *plan.modified, *(plan.deleted if self.files.is_older else ())]
         met = {self._context.key(path) for path in (*lacking, *plan.equal)}
         # A known file may be missing for an instant of which no record is made.
         files = self._context.journal.tree_index.paths("file").items()
         unmet = (WorkspacePath(path) for key, path in files if key not in met)
         self.add_to_backlog([*lacking, *(path for path in unmet if not self._context.left_out(path, False))])
         self._backlog_at = 0.0
-        self.identity.confirm()
-        self.files.look()
+        self.files.confirm()
 
 
 def _newest(entries: Iterable[BacklogEntry]) -> Iterable[BacklogEntry]:

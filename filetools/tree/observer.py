@@ -24,9 +24,10 @@ from filetools.project.git import tracked_although_ignored
 from filetools.search.ignores import LeftOut, outer_ignore_files
 from filetools.settings import Settings
 from filetools.stores.store import FileStat, Store
-from filetools.tree.hints import Due
+from filetools.tree.hints import Agenda, Due
 from filetools.tree.moves import ObservationContext
 from filetools.tree.observation import Observation, Scope
+from filetools.tree.watching import TreeWatcher, reason_to_poll
 
 WORK_SECONDS: Final = 0.05
 """Time limit for one part of a look at the whole tree, because calls wait meanwhile."""
@@ -69,6 +70,8 @@ class TreeObserver:
         self._settings = settings
         self._is_open = is_open
         self._rules = compile_patterns((), defaults=settings.exclude)
+        self.watcher: TreeWatcher | None = None
+        """Only in the leader."""
         self._tracked_files: frozenset[str] = frozenset()
         self._tracked: frozenset[str] = frozenset()
         """Those files and the folders above them."""
@@ -87,6 +90,21 @@ class TreeObserver:
         tracked.update(path for path in former if self._row(WorkspacePath(path)) is not None)
         self._tracked_files = frozenset(tracked)
         self._tracked = frozenset(above for path in tracked for above in (path, *WorkspacePath(path).folders))
+
+    def watch(self, agenda: Agenda) -> None:
+        """Start watching the tree; call it once, in a worker thread. The caller closes the watcher."""
+        self.watcher = TreeWatcher(self._workspace, agenda)
+        with suppress(FileToolsError):  # the next look reads it again, but nobody starts the watcher again
+            self.read_tracked()
+        self.watcher.start()
+        self.watcher.watch(map(WorkspacePath, self._journal.tree_index.paths("directory").values()))
+
+    @property
+    def polling(self) -> str | None:
+        """Why looks at the whole tree take the place of notices; None if they do not, as far as this process knows."""
+        if self.watcher is None:
+            return reason_to_poll(self._workspace.root_descriptor) if self._settings.watch else None
+        return self.watcher.reason
 
     def left_out(self) -> LeftOut:
         """Return the filter of excluded paths for one look."""

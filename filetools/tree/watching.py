@@ -58,6 +58,8 @@ class TreeWatcher:
         self._listener: InotifyThread | WatchdogObserver | None = None
         self.method: WatchMethod | None = None
         """How changes by other programs are noticed; None before `start`."""
+        self.reason: str | None = None
+        """Why it polls; None if it does not."""
 
     def start(self) -> None:
         """Begin to listen, and hint at the whole tree; the caller then passes all known folders to `watch`."""
@@ -102,7 +104,7 @@ class TreeWatcher:
         self._agenda.hint_everything(reason)
 
     def _poll(self, reason: str) -> None:
-        self.method = "polling"
+        self.method, self.reason = "polling", reason
         self._agenda.poll(POLL_SECONDS)
         logger.warning("Looking at the whole tree every %g s: %s", POLL_SECONDS, reason)
 

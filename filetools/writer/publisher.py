@@ -112,17 +112,14 @@ class Publisher:
     def _publish_next(self) -> None:
         self._unpublished.popleft()
         calls, again = self._ended.popleft()
-        publications: list[Publication] = []
-        for call, found in calls:
-            publications += [(record, None) for record in found]
-            if call not in again:  # it may have had its next turn already
-                publications += [(record, call.acquired) for record in call.work.records]
+        publications: list[Publication] = [(record, None) for _, found in calls for record in found]
+        over = [call for call, _ in calls if call not in again]  # the others may have had their next turn already
+        publications += [(record, call.acquired) for call in over for record in call.work.records]
         self._publish(sorted(publications, key=lambda each: each[0].number))
-        for call, _ in calls:
-            if call not in again:
-                if call.is_finished:
-                    quietly(call.happened)
-                call.settle()
+        for call in over:
+            if call.is_finished:
+                quietly(call.happened)
+            call.settle()
 
     def _read(self) -> tuple[int, list[ChangeRecord]]:
         visible = self._journal.positions().visible  # read first: a record in between is read twice rather than missed

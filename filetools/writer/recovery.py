@@ -237,14 +237,11 @@ class Recovery:
         """
         marks = self._journal.marks
         records, keys = marks.unsettled(key), {key}
-        oldest = [*marks.unfinished("unrestored", 1), *marks.unfinished("unsynced", 1)]
-        since = min((record.number for record in oldest), default=None)
-        for former, number in (
-            [] if since is None else FolderMoves(self._journal, self._workspace.key, since - 1).former(path)
-        ):
-            keys.add(self._workspace.key(former))
-            older = marks.unsettled(self._workspace.key(former))
-            records += [record for record in older if record.number < number]
+        for oldest in marks.unfinished("open", 1):
+            for former, number in FolderMoves(self._journal, self._workspace.key, oldest.number - 1).former(path):
+                keys.add(self._workspace.key(former))
+                older = marks.unsettled(self._workspace.key(former))
+                records += [record for record in older if record.number < number]
         for move in [record for record in records if record.operation is Operation.MOVE]:
             records += marks.unsettled(self._workspace.key(self._workspace.resolve(move.path)))
         known: set[str | None] = set()
@@ -297,7 +294,7 @@ class Recovery:
     def _bring_back(self, path: WorkspacePath, record: ChangeRecord) -> None:
         """Restore the entry that a record takes out of the trash, with everything in it."""
         make_parents(self._store, path)
-        for number in self._journal.history.targets([record.number], "brings").get(record.number, ()):
+        for number in self._journal.history.related([record.number], "brings").get(record.number, ()):
             removals = self._journal.history.select(RecordFilter(numbers=(number,)))
             is_whole = any(removal.path == record.path for removal in removals)
             trashed = self._store.trashed(path, str(number))
@@ -388,5 +385,4 @@ def is_left_by_power_cut(found: bytes, versions: Iterable[bytes]) -> bool:
 
 def _is_sector_of(found: bytes, version: bytes, start: int) -> bool:
     """True if a sector equals that of a version, or a beginning of it followed by zeros."""
-    sector, wanted = found[start : start + SECTOR_BYTES], version[start : start + SECTOR_BYTES]
-    return sector == wanted or wanted.startswith(sector.rstrip(b"\0"))
+    return version[start : start + SECTOR_BYTES].startswith(found[start : start + SECTOR_BYTES].rstrip(b"\0"))

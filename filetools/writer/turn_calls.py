@@ -36,6 +36,9 @@ _log = logging.getLogger(__name__)
 class TurnWork(Protocol):
     """The work of a call in its turn."""
 
+    found: list[ChangeRecord]
+    """Changes by others that it found in this turn."""
+
     @property
     def records(self) -> Records:
         """The records that it has made, once it is done."""
@@ -69,6 +72,7 @@ class TurnTask:
 
     def __init__(self, work: Callable[[], object]) -> None:
         self._work = work
+        self.found = list[ChangeRecord]()
 
     def prepare(self) -> CommitDraft | None:
         """Do the work."""
@@ -117,8 +121,6 @@ class TurnCall:
         self._alarm: asyncio.TimerHandle | None = None
         self._caller_deadline: Deadline | None = None
         """The clock of its caller, stopped while it waits for its turn."""
-        self.found: list[ChangeRecord] = []
-        """Changes by others that its turn found."""
         self.acquired = 0.0
         """When its turn began, in seconds since the epoch."""
         self.error: BaseException | None = None
@@ -175,7 +177,8 @@ class TurnCall:
 
     def take_found(self) -> Sequence[ChangeRecord]:
         """Return and clear the changes that its turn found: it may have another turn before they are published."""
-        found, self.found = self.found, []
+        found = [*self.work.found]
+        self.work.found.clear()
         return found
 
     def finish(self) -> None:

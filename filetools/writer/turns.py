@@ -287,8 +287,8 @@ class Turns:
                     again.append(call)
                 continue
             finally:
-                if call.found and ready:
-                    self._put_off(ready, again, call.found)
+                if call.work.found and ready:
+                    self._put_off(ready, again, call.work.found)
             if draft is None:
                 call.finish()
                 continue

@@ -15,9 +15,13 @@ import pytest
 
 import filetools
 from filetools import Actor, Edit
+from filetools.changes.documents.files import follow_disk
+from filetools.changes.parts import Parts
 from filetools.content.editing.text_edits import TextEdit, apply_text_edits
 from filetools.facade.facade import FileToolsFacade
+from filetools.journal.documents import Document
 from filetools.models.buffers import BufferResult
+from tests.support import inside
 from tests.support.facade_worker import RELAXED
 from tests.support.opened import lapse_leases, outcome_of, refused, steps_until, until_watched
 
@@ -682,6 +686,30 @@ async def test_file_and_unsaved_text_that_an_agent_replaces_on_demand_are_kept_a
     assert [(entry.actor["kind"], entry.operation) for entry in versions][-1] == ("external", "found")
 
 
+async def test_a_text_that_cannot_be_merged_with_its_file_is_tried_again_after_a_change(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    events: list[object] = []
+    tried: list[str] = []
+
+    def counted(parts: Parts, document: Document) -> bool:
+        tried.append(document.path)
+        return follow_disk(parts, document)
+
+    monkeypatch.setattr("filetools.changes.documents.document_news.follow_disk", counted)
+    desk.ann.on("buffer:behind", events.append)
+    opened = await desk.opened(typed="mine ")
+    (desk.root / "a.txt").write_text("theirs " + LINES)
+    await desk.agent.look()
+    await steps_until(lambda: len(events) == 1)
+    tried.clear()
+    await inside.follow_files(desk.agent)
+    assert tried == []
+    await desk.ann.buffers.change(opened.handle, buffer_version=2, edits=[TextEdit(0, 0, "still ")])
+    await inside.follow_files(desk.agent)
+    assert ({*tried}, len(events)) == ({"a.txt"}, 1)
+
+
 async def test_a_document_opens_with_old_text_that_was_put_back_while_no_process_ran(tmp_path: Path) -> None:
     settings = {"watch": False, "durability": "relaxed", "sync_after_seconds": 0.05}
     async with filetools.open(tmp_path, settings=settings) as files:
@@ -694,7 +722,7 @@ async def test_a_document_opens_with_old_text_that_was_put_back_while_no_process
         record = (await files.changes(paths=["a.txt"])).records[-1]
         assert (record.actor.kind, record.after) == ("external", old.version)
         typed = await files.buffers.change(opened.handle, buffer_version=opened.buffer_version, text="old\nmine\n")
-        await files._runner.news.follow(files._parts.documents.known.all())
+        await inside.follow_files(files)
         assert (await files.buffers.read(opened.handle)).text == "old\nmine\n"
         saved = await files.buffers.save(opened.handle, buffer_version=typed.buffer_version)
         assert saved.edits == []

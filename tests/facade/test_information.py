@@ -126,6 +126,7 @@ async def test_the_status_describes_the_workspace(files: FileToolsFacade, root: 
         "durability": "relaxed",
         "permissions": "allow",
         "problem": None,
+        "polling": None,
         "retention": {
             "bytes": 1 + len(b"one\r\ntwo\r\n"),
             "bytes_limit": 1024**3,

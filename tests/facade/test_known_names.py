@@ -317,7 +317,8 @@ async def test_removals_during_an_overflow_of_the_watcher_are_published(tmp_path
     async with watched(tmp_path) as (files, events):
         tree = await shown(files)
         foreign = background_of(files)._foreign
-        foreign._watcher._listener.close()  # it receives no hints from now on
+        if (watcher := files._parts.observer.watcher) is not None:
+            watcher.close()  # it receives no hints from now on
         run(tmp_path, "rm -r d; mkdir e; echo x > e/x")
         foreign._agenda.hint_everything("overflow")
         await steps_until(lambda: len(events) >= 3)

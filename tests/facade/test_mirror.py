@@ -63,8 +63,9 @@ async def test_a_tampered_mirror_is_found_mended_and_its_bytes_kept(tmp_path: Pa
         planned = await files.sync_all(preview=True, verify=True)
         assert (planned.modified, planned.deleted) == (["a.txt"], ["extra.txt"])
         assert (folder / "a.txt").read_text() == "stranger\n"
-        done = await files.sync_all(verify=True)
-        assert done.success
+        seen = list[tuple[int, int, str]]()
+        done = await files.sync_all(verify=True, progress=lambda *facts: seen.append(facts))
+        assert (done.success, seen) == (True, [(0, 2, "a.txt"), (1, 2, "extra.txt")])
         assert snapshot(folder) == snapshot(root) == {"a.txt": b"agent\n"}
         versions = [entry.version for entry in (await files.versions("a.txt")).versions]
         texts = {(await files.read_file("a.txt", version=version)).content for version in versions}

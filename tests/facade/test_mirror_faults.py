@@ -16,7 +16,7 @@ from filetools.sync.mirror import MirrorProgress, write_note
 from tests.support import inside
 from tests.support.changes import BEFORE, CASES
 from tests.support.crashing import grow, leftovers, snapshot
-from tests.support.mirror_worlds import QUICK, Hang, caught_up, local_store, scripted, tree
+from tests.support.mirror_worlds import QUICK, Hang, caught_up, local_store, scripted
 from tests.support.opened import names_of, outcome_of, refused, steps_until, told
 
 
@@ -96,35 +96,6 @@ async def test_one_synchronisation_at_a_time_and_closing_ends_it(tmp_path: Path)
         await opening.__aexit__(None, None, None)
         await refused("WORKSPACE_GONE", first)
     hang.off()
-
-
-async def test_a_synchronisation_can_be_aborted_between_files(tmp_path: Path) -> None:
-    grow(tmp_path / "root", {f"{number}.txt": b"x" for number in range(21)})
-    inner, abort, seen = local_store(tmp_path / "mirror"), asyncio.Event(), list[tuple[int, int]]()
-    hang = Hang("prepare")
-
-    def hold(method: str, path: str) -> None:
-        if path == "7.txt":
-            hang(method, path)
-
-    def progress(done: int, total: int, _path: str) -> None:
-        seen.append((done, total))
-        if done == 5:
-            abort.set()
-
-    mirror = scripted(inner, before=hold)
-    async with filetools.open(tmp_path / "root", mirror=mirror, settings=QUICK) as files:
-        await files.look()
-        assert (await files.sync_all()).success
-        for number in range(20):
-            (tmp_path / "mirror" / f"{number}.txt").unlink()
-        hang.on()
-        await refused("ABORTED", files.sync_all(abort=abort, progress=progress))
-        hang.off()
-        assert 1 < len(tree(mirror)) < 21
-        result = await files.sync_all()
-        assert (result.success, result.total_files, len(tree(mirror))) == (True, result.synced_files, 21)
-    assert seen[:3] == [(0, 20), (1, 20), (2, 20)]
 
 
 async def test_an_aborted_synchronisation_keeps_what_the_mirror_lacked_before(tmp_path: Path) -> None:

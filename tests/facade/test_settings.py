@@ -10,7 +10,7 @@ import pytest
 
 import filetools
 from filetools.app.trust import own_folder
-from filetools.settings import load_settings, session_logs_folder
+from filetools.settings import load_settings, session_logs_folder, user_directory
 from tests.support.crashing import QUIET, grow
 from tests.support.opened import outcome_of, refused
 
@@ -51,7 +51,7 @@ async def test_a_value_out_of_range_is_refused_by_name(tmp_path: Path, name: str
     [
         ({"permissions": "everything"}, "'permissions'"),
         ({"watch": "perhaps"}, "'watch'"),
-        ({"retention_seconds": 0}, "'retention_seconds'"),
+        ({"snapshot_max_bytes": -1}, "'snapshot_max_bytes'"),
         ({"file_descriptor": {"max_bytes": 0}}, "'file_descriptor.max_bytes'"),
         ({"file_descriptor": {"page_size": 9}}, "did you mean 'default_page_size'"),
         ({"file_descriptor": {"zzz": 9}}, "'zzz'; known are the fields of filetools.settings.DescriptorSettings$"),
@@ -68,7 +68,7 @@ def test_settings_made_by_a_program_are_checked(given: dict[str, Any], named: st
         ("watch", "yes", "true, false, 1 or 0"),
         ("worker_threads", "many", "a whole number of at least 1 and at most 256"),
         ("worker_threads", "257", "a whole number of at least 1 and at most 256"),
-        ("retention_seconds", "1 day", "a number of more than 0"),
+        ("sync_after_seconds", "1 day", "a number of at least 0"),
         ("mirror_policy", "Strict", "one of 'eventual', 'strict'"),
         ("file_descriptor", "on", "a table"),
     ],
@@ -151,11 +151,20 @@ async def test_one_thread_is_enough(tmp_path: Path) -> None:
         assert (await files.sync_all(verify=True)).success
 
 
+def test_without_a_home_nothing_is_looked_for_in_the_working_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("HOME", "XDG_CONFIG_HOME", "FILETOOLS_CONFIG_DIR"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr("pwd.getpwuid", {}.__getitem__)
+    assert user_directory() == Path("/.config/filetools")
+
+
 def test_logs_of_agents_are_in_the_home_folder_unless_the_environment_names_another(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("HOME", "/home/zoe\u0308")
     monkeypatch.setenv("CLAUDE_CONFIG_DIR", "")
     assert session_logs_folder() == Path("/home/zo\u00eb/.claude/projects")
+    monkeypatch.setenv("HOME", "not-absolute")
+    assert session_logs_folder() == Path("/.claude/projects")
     monkeypatch.setenv("CLAUDE_CONFIG_DIR", "/srv/cafe\u0301/")
     assert session_logs_folder() == Path("/srv/caf\u00e9/projects")

@@ -105,3 +105,4 @@ async def test_without_notices_the_tree_is_polled(tmp_path: Path, monkeypatch: p
             answer = await files.watch_changes(position, wait_seconds=50)
             assert facts(answer) == [(operation, "a", "external")]
             position = answer.position
+        assert (await files.status())["polling"] == "watching failed"

@@ -24,10 +24,10 @@ def test_aborted_found_and_pending_records_are_not_in_the_history(journal: Journ
     back = put(journal, "a", b"0", compensates=failed.number, applied=True, relations=undoing(found.number))
     pending = put(journal, "b", b"2", noted=False)
     assert numbers(journal, RecordFilter()) == []
-    assert journal.history.sources([found.number]) == {}
+    assert journal.history.related([found.number], is_later=True) == {}
     journal.marks.applied([pending.number])
     assert numbers(journal, RecordFilter()) == [pending.number]
-    assert journal.history.targets([back.number], "undoes") == {back.number: [found.number]}
+    assert journal.history.related([back.number], "undoes") == {back.number: [found.number]}
 
 
 def test_records_are_selected_by_every_field_newest_first_and_by_pages(journal: Journal) -> None:
@@ -71,10 +71,10 @@ def test_relations_are_found_from_both_ends_for_any_number_of_records(journal: J
     undo = put(journal, "a", b"0", relations=undoing(first.number, 7))
     save = put(journal, "a", b"2", relations=(Relation(kind="parent", number=first.number),))
     many = range(1, 3000)
-    assert journal.history.sources(many) == {first.number: [undo.number], 7: [undo.number]}
-    assert journal.history.targets(many, "undoes") == {undo.number: [first.number, 7]}
-    assert journal.history.targets(many, "parent") == {save.number: [first.number]}
-    assert journal.history.sources(many, "parent") == {first.number: [save.number]}
+    assert journal.history.related(many, is_later=True) == {first.number: [undo.number], 7: [undo.number]}
+    assert journal.history.related(many, "undoes") == {undo.number: [first.number, 7]}
+    assert journal.history.related(many, "parent") == {save.number: [first.number]}
+    assert journal.history.related(many, "parent", is_later=True) == {first.number: [save.number]}
 
 
 def test_a_checkpoint_has_the_number_of_its_moment_and_outlives_the_process(open_journal: OpenJournal) -> None:

@@ -14,7 +14,7 @@ from filetools.journal import retention
 from filetools.journal.checkpoints import SnapshotRow
 from filetools.journal.journal import Journal
 from filetools.journal.records import Relation
-from filetools.journal.retention import LIVE_SECONDS, SWEEP_SECONDS, Retention
+from filetools.journal.retention import LIVE_SECONDS, SWEEP_SECONDS
 from filetools.journal.seen_versions import SeenVersion
 from filetools.journal.storage.birth import PAGE_BYTES
 from filetools.journal.storage.contents import LARGEST_ROW_BYTES, YOUNG_SECONDS
@@ -31,8 +31,8 @@ def written(journal: Journal, *contents: bytes, key: str = "a") -> list[int]:
     return numbers
 
 
-def keep(journal: Journal, *, contents: int = MUCH, records: int = MUCH, seconds: float | None = None) -> int:
-    return journal.retention.collect(retention_bytes=contents, retention_records=records, retention_seconds=seconds)
+def keep(journal: Journal, *, contents: int = MUCH, records: int = MUCH) -> int:
+    return journal.retention.collect(retention_bytes=contents, retention_records=records)
 
 
 def left(journal: Journal) -> list[int]:
@@ -147,18 +147,6 @@ def test_the_oldest_contents_go_first_until_the_rest_fits(journal: Journal) -> N
     assert kept(journal, contents) == [False] * 7 + [True] * 3
 
 
-def test_age_counts_only_if_asked(journal: Journal) -> None:
-    numbers = written(journal, b"1", b"2", b"3")
-    (third,) = journal.records(since=numbers[1])
-    now = [third.time + 50]
-    retention = Retention(journal._database, journal.retention._blobs, clock=lambda: now[0])
-    assert retention.collect(retention_bytes=MUCH, retention_records=MUCH) == 0
-    assert retention.collect(retention_bytes=MUCH, retention_records=MUCH, retention_seconds=100) == 0
-    now[0] += 100
-    assert retention.collect(retention_bytes=MUCH, retention_records=MUCH, retention_seconds=100) == 2
-    assert left(journal) == [3]
-
-
 def test_orphaned_files_go_once_they_are_old(state: Path, journal: Journal) -> None:
     content, orphan, young = (os.urandom(LARGEST_ROW_BYTES + 1) for _ in range(3))
     written(journal, content)
@@ -224,15 +212,6 @@ def test_automatic_checkpoints_go_before_the_limits_are_exceeded_and_named_ones_
     keep(journal, contents=0)
     assert [one.name for one in journal.checkpoints.all()] == ["1", "4"]
     assert kept(journal, contents) == [False, True, False, False, True]
-
-
-def test_automatic_checkpoints_are_as_old_as_records_may_be_at_most(journal: Journal) -> None:
-    for name in "abc":
-        checkpoint(journal, name, name.encode(), automatic=name != "a")
-    keep(journal, seconds=60.0)
-    assert len(journal.checkpoints.all()) == 3
-    keep(journal, seconds=-60.0)
-    assert [one.name for one in journal.checkpoints.all()] == ["a", "c"]
 
 
 @pytest.mark.parametrize(("age", "stays"), [(60.0, True), (2 * SWEEP_SECONDS, False)])

@@ -187,10 +187,16 @@ def is_polling(notifier: Notifier) -> bool:
     return notifier._timer is not None
 
 
+async def follow_files(files: FileToolsFacade) -> None:
+    """Update all open documents from their files."""
+    await files._runner.news.follow(parts(files).documents.known.all())
+
+
 def is_watching(files: FileToolsFacade) -> bool:
     """Whether all that others do from now on is noticed by this process."""
     foreign = foreign_of(files)
-    return foreign._watcher is not None and foreign._watcher.method is not None and foreign._finished is not None
+    watcher = parts(files).observer.watcher
+    return watcher is not None and watcher.method is not None and foreign._finished is not None
 
 
 def heads_below(journal: Journal, key: str) -> list[tuple[str, str]]:
@@ -239,10 +245,10 @@ def hanging_mirror(files: FileToolsFacade) -> Iterator[Callable[[], int]]:
     (mirror,) = files._parts.sync._mirrors
     begun, going_on, bring = threading.Event(), threading.Event(), mirror.worker.round
 
-    def hanging(*, is_whole: bool, is_hasty: bool) -> float:
+    def hanging() -> float:
         begun.set()
         going_on.wait(30)
-        return bring(is_whole=is_whole, is_hasty=is_hasty)
+        return bring()
 
     mirror.worker.round = hanging  # type: ignore[method-assign]
     mirror.wake()

@@ -26,7 +26,7 @@ from filetools.settings import Settings
 from filetools.stores.local import LocalStore
 from filetools.stores.store import Store
 from filetools.sync.manager import SyncManager
-from filetools.sync.mirror_files import MARKER
+from filetools.sync.mirror_files import MARKER, MirrorFiles
 from filetools.writer.worker_pool import WorkerPool
 from tests.support.faulty import Died, FaultyStore, Plan
 
@@ -177,10 +177,15 @@ class World:
         )  # fmt: skip
         return self.manager
 
+    def mirror_files(self) -> MirrorFiles:
+        """The mirror's folder, as nobody else uses it."""
+        return MirrorFiles(self.journal.mirrors.register("mirror"), self.mirror, self.manager.context)
+
     @property
     def kept(self) -> list[tuple[str, bytes]]:
         """Foreign bytes of the mirror that became versions, with their paths."""
-        return kept_in(self.journal)
+        aside = [record for record in self.journal.records(limit=1000) if record.state is RecordState.ABORTED]
+        return [(each.path, self.journal.contents.get(each.after)) for each in aside if each.after is not None]
 
     async def run(self, work: Callable[[], T], /) -> T:
         return await asyncio.get_running_loop().run_in_executor(self.workers, work)
@@ -286,12 +291,6 @@ class World:
     def _make_parents(self, path: WorkspacePath) -> None:
         for depth in range(1, len(path.parts)):
             self.primary.make_directory(at("/".join(path.parts[:depth])))
-
-
-def kept_in(journal: Journal) -> list[tuple[str, bytes]]:
-    """Return the versions of a journal that were never a head, with their paths."""
-    aside = [record for record in journal.records(limit=1000) if record.state is RecordState.ABORTED]
-    return [(record.path, journal.contents.get(record.after)) for record in aside if record.after is not None]
 
 
 @asynccontextmanager

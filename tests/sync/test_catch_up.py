@@ -387,22 +387,6 @@ async def test_a_sync_that_failed_is_followed_by_new_bytes(tmp_path: Path) -> No
         assert order == ["Prepared.exchange", "sync", "Prepared.exchange", "sync"]
 
 
-async def test_a_mirror_that_hangs_while_catching_up_holds_no_lock_for_long(tmp_path: Path) -> None:
-    hang = Hang("Prepared.exchange")
-    async with world(tmp_path, scripted(local_store(tmp_path / "mirror"), before=hang)) as opened:
-        opened.manager.pause()
-        await opened.write("a", b"1")
-        hang.on()
-        opened.manager.resume()
-        assert await opened.run(lambda: hang.reached.wait(60))
-        hurry(opened.manager)
-        async with asyncio.timeout(30):
-            assert await opened.write("a", b"2") == "pending"
-        hang.off()
-        await opened.until_paid()
-        assert opened.mirror.read(at("a"))[0] == b"2"
-
-
 async def test_closing_waits_for_no_hung_mirror(tmp_path: Path) -> None:
     hang = Hang()
     async with world(tmp_path, scripted(local_store(tmp_path / "mirror"), before=hang)) as opened:
@@ -636,7 +620,7 @@ async def test_a_change_that_waits_after_a_difference_of_its_path_has_waited_is_
     await opened.run(lambda: mirror.wait_for_round(60))
     (gone,) = opened.commit(Change(operation=Operation.DELETE, path="a", key="a"))
     opened.manager.wake(is_heard=True)
-    await opened.until(lambda: "a" in mirror.progress.unsettled)
+    await opened.until(lambda: mirror.progress.retried == {"a": False})
     file.unlink()
     opened.journal.marks.applied([gone.number])
     await opened.until(lambda: opened.journal.backlog.behind("mirror") == [])

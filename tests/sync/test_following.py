@@ -22,7 +22,6 @@ from filetools.errors import (
 )
 from filetools.events.types import SyncError, SyncPaused, SyncResumed
 from filetools.stores.local import LocalStore
-from filetools.sync.mirror import MirrorIdentity
 from filetools.sync.mirror_files import MARKER
 from filetools.sync.worker import BacklogWorker
 from tests.support.crashing import grow, snapshot
@@ -42,11 +41,6 @@ from tests.support.mirror_worlds import (
 )
 from tests.support.mounts import CASELESS, caseless
 from tests.support.opened import Once, ScriptedOpening, failing, steps_until
-
-
-def identity_of(opened: World) -> MirrorIdentity:
-    """The identity of the world's mirror, which nobody else looks at."""
-    return MirrorIdentity(opened.journal.mirrors.register("mirror"), opened.mirror, opened.manager.context)
 
 
 async def test_a_small_file_is_brought_over_without_a_look_at_the_primary(tmp_path: Path) -> None:
@@ -201,9 +195,9 @@ async def test_the_first_change_while_a_mirror_is_looked_at_does_not_make_it_loo
                     opened.put("d/a", b"1")
 
         opened.build(primary=scripted(opened.primary, before=act))
-        identity = identity_of(opened)
-        identity.establish()
-        assert (left, identity.is_filled) == ([], True)
+        files = opened.mirror_files()
+        files.establish()
+        assert (left, files.is_filled) == ([], True)
 
 
 async def test_an_entry_that_was_raised_meanwhile_stays(tmp_path: Path) -> None:
@@ -290,9 +284,9 @@ async def test_a_refused_twin_does_not_keep_the_mirror_busy(
 ) -> None:
     rounds, work = list[float](), BacklogWorker.round
 
-    def counted(self: BacklogWorker, *, is_whole: bool, is_hasty: bool) -> float:
+    def counted(self: BacklogWorker) -> float:
         rounds.append(time.monotonic())
-        return work(self, is_whole=is_whole, is_hasty=is_hasty)
+        return work(self)
 
     monkeypatch.setattr(BacklogWorker, "round", counted)
     settings = {"watch": False, "durability": "relaxed", "mirror_probe_seconds": 0.5, "sync_after_seconds": 0.5}
@@ -385,15 +379,16 @@ async def test_only_a_folder_that_was_filled_counts_as_emptied_without_its_marke
     inner: LocalStore, tmp_path: Path
 ) -> None:
     async with world(tmp_path, inner, is_filled=False, is_started=False) as opened:
-        identity = identity_of(opened)
-        identity.establish()
-        identity.confirm()
-        identity.establish()
+        files = opened.mirror_files()
+        files.establish()
+        files.confirm()
+        files.establish()
+        assert files.is_filled
         inner.remove(MARKER).discard()
         with pytest.raises(SyncFailedError, match="emptied"):
-            identity.establish()
-        identity.establish()
-        assert not identity.is_filled
+            files.establish()
+        files.establish()
+        assert not files.is_filled
 
 
 async def test_a_first_file_that_is_not_recorded_yet_does_not_fail_an_empty_mirror(

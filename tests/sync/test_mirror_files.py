@@ -2,27 +2,28 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from filetools.content.version import version_of
-from filetools.errors import DiskFullError, StorageFailedError
+from filetools.errors import AbortedError, DiskFullError, StorageFailedError
 from filetools.journal.backlog import BacklogEntry
-from filetools.journal.journal import Journal
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.sync import worker
-from filetools.sync.mirror_files import MirrorFiles
-from tests.support.mirror_worlds import kept_in, local_store, scripted, tree, world
+from tests.support.inside import mirror_of
+from tests.support.mirror_worlds import local_store, scripted, tree, world
 
 
 @pytest.mark.parametrize("moment", ["Displaced.is_untouched", "Displaced.read", "Displaced.discard"])
-def test_a_leftover_that_another_process_removes_first_is_nobodys_failure(tmp_path: Path, moment: str) -> None:
+async def test_a_leftover_that_another_process_removes_first_is_nobodys_failure(tmp_path: Path, moment: str) -> None:
     names = [f"999999-1-0-0-00000000{number:08x}" for number in range(3)]
     inner = local_store(tmp_path / "mirror")
-    temporary = tmp_path / "mirror" / ".filetools" / "tmp"
+    temporary = tmp_path / "mirror/.filetools/tmp"
     for name in names:
         (temporary / name).write_text(name)
 
@@ -30,49 +31,41 @@ def test_a_leftover_that_another_process_removes_first_is_nobodys_failure(tmp_pa
         if method == moment:
             next(temporary.iterdir()).unlink()
 
-    journal = Journal(tmp_path, durability="relaxed")
-    files = MirrorFiles(scripted(inner, before=remove_first), journal, str, max_foreign_bytes=1024)
-    files.sweep()
-    assert kept_in(journal) == []
-    journal.close()
+    async with world(tmp_path, scripted(inner, before=remove_first), is_filled=False, is_started=False) as opened:
+        opened.mirror_files().sweep()
+        assert opened.kept == []
     assert list(temporary.iterdir()) == []
 
 
-def test_a_file_that_cannot_be_read_is_replaced(tmp_path: Path) -> None:
+async def test_a_file_that_cannot_be_read_is_replaced(tmp_path: Path) -> None:
     def fail(method: str, path: str) -> None:
         if method == "open":
             raise StorageFailedError(path, "a bad sector")
 
     inner = local_store(tmp_path / "mirror")
     (tmp_path / "mirror" / "a").write_bytes(b"1")
-    journal = Journal(tmp_path, durability="relaxed")
-    files = MirrorFiles(scripted(inner, before=fail), journal, str, max_foreign_bytes=1024)
-    files.put(WorkspacePath("a"), b"2", version_of(b"2"), None, size=1, must_write=False)
-    journal.close()
+    async with world(tmp_path, scripted(inner, before=fail), is_started=False) as opened:
+        opened.mirror_files().put(WorkspacePath("a"), b"2", version_of(b"2"), None, size=1, must_write=False)
     assert (tmp_path / "mirror" / "a").read_bytes() == b"2"
 
 
-def test_a_file_of_others_with_the_inode_of_a_discarded_one_is_kept(tmp_path: Path) -> None:
-    journal = Journal(tmp_path, durability="relaxed")
+async def test_a_file_of_others_with_the_inode_of_a_discarded_one_is_kept(tmp_path: Path) -> None:
     mirror, spare = tmp_path / "mirror", tmp_path / "spare"
-    store = local_store(mirror)
-    files = MirrorFiles(store, journal, str, max_foreign_bytes=1024)
 
     def put(path: str, content: bytes) -> None:
         files.put(WorkspacePath(path), content, version_of(content), None, size=1, must_write=False)
 
-    put("a", b"1")
-    os.link(mirror / "a", spare)  # keeps the inode
-    stat = spare.stat()
-    put("a", b"2")
-    spare.write_bytes(b"x")
-    os.utime(spare, ns=(stat.st_atime_ns, stat.st_mtime_ns))  # as within one tick of the clock
-    spare.rename(mirror / "b")
-    put("b", b"3")
-    kept = kept_in(journal)
-    journal.close()
-    store.close()
-    assert kept == [("b", b"x")]
+    async with world(tmp_path, local_store(mirror), is_started=False) as opened:
+        files = opened.mirror_files()
+        put("a", b"1")
+        os.link(mirror / "a", spare)  # keeps the inode
+        stat = spare.stat()
+        put("a", b"2")
+        spare.write_bytes(b"x")
+        os.utime(spare, ns=(stat.st_atime_ns, stat.st_mtime_ns))  # as within one tick of the clock
+        spare.rename(mirror / "b")
+        put("b", b"3")
+        assert opened.kept == [("b", b"x")]
 
 
 LARGE_BYTES = 8 * 1024 * 1024
@@ -109,6 +102,16 @@ async def test_small_files_do_not_wait_for_a_large_one_and_holes_stay_holes(
     assert (tmp_path / "mirror/big").stat().st_blocks * 512 < LARGE_BYTES // 8
 
 
+async def test_a_call_hears_of_a_large_file_as_soon_as_the_mirror_has_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("_SHORTEST_DEFERRAL_SECONDS", "_LONGEST_DEFERRAL_SECONDS"):
+        monkeypatch.setattr(worker, name, 300.0)
+    async with world(tmp_path, local_store(tmp_path / "mirror"), mirror_probe_seconds=300.0) as opened:
+        await opened.until(lambda: opened.manager.standing() == "in_sync")
+        assert await opened.write("big", bytes(LARGE_BYTES)) == "in_sync"
+
+
 @pytest.mark.parametrize("is_kept", [False, True])
 @pytest.mark.parametrize("change", ["delete", "move", "write"])
 async def test_a_large_file_that_changes_while_it_is_copied_is_not_copied_as_it_was(
@@ -143,6 +146,57 @@ async def test_a_large_file_that_changes_while_it_is_copied_is_not_copied_as_it_
         assert tree(opened.primary) == tree(mirror)
 
 
+async def test_a_synchronisation_does_not_wait_for_a_large_file_that_it_did_not_find(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(worker, "_LONGEST_LOOK_SECONDS", 0.0)
+    is_found, is_synced, large = threading.Event(), threading.Event(), BacklogEntry(key="big", path="big", number=0)
+
+    def find_large(method: str, path: str) -> None:
+        if (method, path) == ("Prepared.exchange", "a"):
+            opened.journal.backlog.add("mirror", [large])
+            is_found.set()
+
+    def wait(method: str, path: str) -> None:
+        if (method, path, is_found.is_set()) == ("Reader.read_at", "big", True):
+            is_synced.wait(0.2)  # for each of many parts
+
+    mirror, copy = scripted(local_store(tmp_path / "mirror"), before=find_large), tmp_path / "mirror/big"
+    async with world(tmp_path, mirror, is_started=False) as opened:
+        for folder in (opened.root, tmp_path / "mirror"):
+            _make_sparse(folder / "big")
+        former = copy.stat().st_ino
+        await opened.build(primary=scripted(opened.primary, before=wait)).start()
+        (opened.root / "a").write_bytes(b"1")
+        assert (await opened.manager.sync_all()).added == ["a"]
+        assert copy.stat().st_ino == former
+        is_synced.set()
+        await opened.until_paid()
+        assert copy.stat().st_ino != former
+
+
+async def test_an_aborted_synchronisation_copies_no_large_file_that_waits(tmp_path: Path) -> None:
+    loop, abort, is_aborted = asyncio.get_running_loop(), asyncio.Event(), threading.Event()
+
+    def stop(method: str, path: str) -> None:
+        if (method, path, is_aborted.is_set()) == ("Reader.read_at", "big0", False):
+            loop.call_soon_threadsafe(abort.set)
+            is_aborted.wait(60)
+
+    mirror = local_store(tmp_path / "mirror")
+    async with world(tmp_path, mirror, is_started=False) as opened:
+        await opened.build(primary=scripted(opened.primary, before=stop)).start()
+        await opened.write("0", b"0")
+        for number in range(2):
+            _make_sparse(opened.root / f"big{number}")
+        with pytest.raises(AbortedError):
+            await opened.manager.sync_all(abort=abort)
+        is_aborted.set()
+        await opened.run(lambda: mirror_of(opened.manager).wait_for_round(60))
+        assert await opened.write("a", b"1") == "in_sync"
+        assert "big1" not in tree(mirror)
+
+
 def _make_sparse(place: Path) -> None:
     with place.open("wb") as file:
         file.write(b"head")
@@ -151,14 +205,13 @@ def _make_sparse(place: Path) -> None:
         file.truncate(LARGE_BYTES)
 
 
-def test_a_copy_that_a_dead_process_did_not_finish_is_removed_whatever_its_size(tmp_path: Path) -> None:
-    journal = Journal(tmp_path, durability="relaxed")
+async def test_a_copy_that_a_dead_process_did_not_finish_is_removed_whatever_its_size(tmp_path: Path) -> None:
     store = local_store(tmp_path / "mirror")
     temporary = tmp_path / "mirror/.filetools/tmp"
     for name in ("999999-1-0-0-0000000000000001.part", "999999-1-0-0-0000000000000002"):
         (temporary / name).write_bytes(b"larger than that")
-    MirrorFiles(store, journal, str, max_foreign_bytes=8).sweep()
-    journal.close()
+    async with world(tmp_path, store, is_filled=False, is_started=False, max_foreign_bytes=8) as opened:
+        opened.mirror_files().sweep()
     assert [place.name for place in temporary.iterdir()] == ["999999-1-0-0-0000000000000002"]
 
 

@@ -119,8 +119,10 @@ async def test_one_failing_file_does_not_stop_the_rest(inner: LocalStore, tmp_pa
         assert tree(inner) == {"0": b"0", "a": b"1", "c": b"3"}
 
 
-async def test_a_folder_that_cannot_be_listed_loses_nothing_in_the_mirror(opened: World, inner: LocalStore) -> None:
-
+@pytest.mark.parametrize("preview", [True, False])
+async def test_a_folder_that_cannot_be_listed_loses_nothing_in_the_mirror(
+    opened: World, inner: LocalStore, preview: bool
+) -> None:
     def fail(method: str, path: str) -> None:
         if method == "scan" and path == "d":
             raise AccessDeniedError(path)
@@ -128,7 +130,7 @@ async def test_a_folder_that_cannot_be_listed_loses_nothing_in_the_mirror(opened
     await opened.write("d/a", b"1")
     await opened.write("b", b"2")
     opened.build(primary=scripted(opened.primary, before=fail))
-    result = await opened.manager.sync_all()
+    result = await opened.manager.sync_all(preview)
     assert (result.success, result.deleted, [error["path"] for error in result.errors]) == (False, [], ["d"])
     assert tree(inner) == {"b": b"2", "d": None, "d/a": b"1"}
 
@@ -210,6 +212,22 @@ async def test_names_that_no_tool_can_write_are_mirrored_too(opened: World, inne
     assert result.added == ["back\\slash", "bad-\\udcff"]
     assert tree(inner) == tree(opened.primary)
     result.to_dict()
+
+
+async def test_a_refused_name_that_is_not_utf8_is_escaped_in_events(tmp_path: Path, inner: LocalStore) -> None:
+    bad = os.fsdecode(b"bad-\xff")
+
+    def refuse(method: str, path: str) -> None:
+        if (method, path) == ("prepare", bad):
+            raise AccessDeniedError(path)
+
+    mirror = scripted(inner, before=refuse)
+    async with world(tmp_path, mirror, is_started=False, mirror_probe_seconds=0.01) as opened:
+        (opened.root / bad).write_bytes(b"1")
+        opened.journal.backlog.add("mirror", [BacklogEntry(key=bad, path=bad, number=0)])
+        await opened.manager.start()
+        await opened.until(lambda: bool(opened.named("sync:error")))
+        assert [event.to_dict()["file"] for event in opened.named("sync:error")] == ["bad-\\udcff"]
 
 
 async def test_a_file_and_a_folder_of_the_same_name_are_exchanged(

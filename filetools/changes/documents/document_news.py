@@ -26,7 +26,8 @@ class DocumentNews:
         self._parts = parts
         self._known = parts.documents.known
         self._position = 0
-        self._behind: dict[str, str | None] = {}
+        self._behind: dict[str, tuple[int, str | None]] = {}
+        """By id: the version of a document that could not be updated, and that of its file."""
         self._made: list[Event] = []
         """Unpublished events."""
         self._publishing = asyncio.Lock()
@@ -50,17 +51,25 @@ class DocumentNews:
         behind = await self._parts.workers.run(partial(self._follow, documents))
         await self.publish()
         for document, head in behind:
-            if self._behind.get(document.id, "") != head:
-                self._behind[document.id] = head
+            _, former = self._behind.get(document.id, (0, ""))
+            self._behind[document.id] = (document.version, head)
+            if former != head:
                 self._parts.bus.publish(
                     events.BufferBehind(path=document.path, document=document.id, actor=SYSTEM, disk_version=head)
                 )
 
     def _follow(self, documents: Sequence[Document]) -> list[tuple[Document, str | None]]:
-        """Update documents; returns those that cannot be updated, each with the version of its file."""
-        behind = [document for document in documents if not follow_disk(self._parts, document)]
-        heads = [self._parts.view(document.key).head for document in behind]
-        return [(each, None if head is None else head.version) for each, head in zip(behind, heads, strict=True)]
+        """Update documents; returns those that cannot be updated, each with the version of its file.
+
+        One that could not be updated is not tried again before it or its file changes.
+        """
+        behind = []
+        for document in documents:
+            head = self._parts.view(document.key).head
+            version = None if head is None else head.version
+            if self._behind.get(document.id) != (document.version, version) and not follow_disk(self._parts, document):
+                behind.append((document, version))
+        return behind
 
     def _begin(self) -> None:
         new = self._parts.journal.documents.changed(self._position)

@@ -43,7 +43,7 @@ def follow_disk(parts: Parts, document: Document) -> bool:
         change = _updated(parts, opened, head.version or "")
         if change is None:
             return False
-        if parts.documents.advance(change, _author(parts, opened.document.key, head.number)):
+        if parts.journal.documents.advance(change, _author(parts, opened.document.key, head.number)):
             return True
     return False
 
@@ -128,7 +128,7 @@ class DocumentSave(Struct, frozen=True):
         # The file already has these bytes, so nothing is recorded; keep them as the document's base.
         parts.journal.contents.keep(content, facts.version)
         is_news = document.is_dirty or document.base != facts.version
-        if is_news and not parts.documents.advance(change, self.actor):
+        if is_news and not parts.journal.documents.advance(change, self.actor):
             raise HeadMovedError(seen.path)
         return decision
 
@@ -160,7 +160,7 @@ def keep_and_close(parts: Parts, document: Document) -> str | None:
         if opened is None or parts.journal.documents.handles(document.id):
             return None
         closing = DocumentClosing(id=document.id, expected_version=opened.document.version)
-        draft = structs.replace(aside(parts, opened.document, opened.content), document=closing)
+        draft = structs.replace(aside(opened.document, opened.content), document=closing)
         try:
             parts.journal.commit([draft], parts.documents.author(opened.document))
         except HeadMovedError:

@@ -82,7 +82,6 @@ class Pipeline:
         steps: What to change.
         actor: Who changes it.
         report_progress: Called until the commit, in the pipeline's thread; raises `AbortedError` to stop.
-        report_found: Called with records of foreign changes that are not in the outcome; they stay even if the call fails.
         checks: Called once all steps have looked; each raises unless this is still what a person approved.
     """
 
@@ -92,18 +91,18 @@ class Pipeline:
         steps: Sequence[Step],
         actor: Actor,
         report_progress: ReportProgress,
-        report_found: Callable[[Sequence[ChangeRecord]], None],
         checks: Sequence[Callable[[], None]] = (),
     ) -> None:
         self._parts = parts
         self._steps = steps
         self._actor = actor
         self._report_progress = report_progress
-        self._report_found = report_found
         self._checks = checks
         self._active: Sequence[Step] = ()
         self._ends: list[int] = []
         """For each active step the place after its last draft, which is its own change."""
+        self.found = list[ChangeRecord]()
+        """Records of foreign changes that are not in the outcome; they stay even if the call fails."""
         self.outcome: Outcome | None = None
 
     @property
@@ -132,7 +131,7 @@ class Pipeline:
             news = parts.observer.named(path for step in steps for path in _unrecorded(step))
             if news is None:
                 break  # the looks match the records
-            self._report_found(news)
+            self.found += news
             for step in steps:  # all: what has moved to the path of one may come from that of another
                 step.look(parts)
         else:
@@ -187,7 +186,7 @@ class Pipeline:
         try:
             _exchange(parts, active, followed)
         except FileToolsError as exc:
-            self._report_found([record for record in records if record.actor.kind == "external"])
+            self.found += [record for record in records if record.actor.kind == "external"]
             _compensate(parts, active)
             if isinstance(exc, _OVERTAKEN):
                 raise HeadMovedError(active[0].paths[0]) from exc

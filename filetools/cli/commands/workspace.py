@@ -240,7 +240,7 @@ def sync_progress(files: FileToolsFacade) -> Iterator[None]:
 
 
 def _facts(state: dict[str, Any], *, verbose: bool) -> Iterator[tuple[str, object]]:
-    shown = ("root", "problem", "read_only", *(_INTERNAL if verbose else ()))
+    shown = ("root", "problem", "read_only", "polling", *(_INTERNAL if verbose else ()))
     yield from ((name, value) for name, value in state.items() if name in shown and value is not None)
     if verbose or state["retention"]["held_over_limit"]:
         yield "retention", _retention(state["retention"])

@@ -164,7 +164,6 @@ class BackgroundTasks:
                 journal.retention.collect,
                 retention_bytes=settings.retention_bytes,
                 retention_records=settings.retention_records,
-                retention_seconds=settings.retention_seconds,
             )
             await self._parts.workers.run(tidy)
             await self._parts.workers.run(partial(tidy_trash, self._parts))

@@ -153,6 +153,7 @@ def status(parts: Parts) -> dict[str, Any]:
         "durability": parts.settings.durability,
         "permissions": parts.settings.permissions,
         "problem": problem,
+        "polling": parts.observer.polling,
         "read_only": None if refusal is None else refusal.message,
     }
 

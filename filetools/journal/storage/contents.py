@@ -101,7 +101,7 @@ class Contents:
     def keep(self, content: bytes, version: str) -> None:
         """Keep bytes that no record refers to, if they are not kept yet, until retention removes them as the oldest."""
         if not self.has(version):
-            self._put([(version, content)], 0, durable=True)
+            self.keep_all([(version, content)], durable=True)
 
     def keep_inside(self, digest: bytes, content: bytes) -> None:
         """As `keep`, inside a transaction; large content is durable before its commit.
@@ -112,14 +112,17 @@ class Contents:
         self.put_all({str(version_from(digest)): content})  # an existing file may be unsynced
         self._enter(self._database.connection, digest, content, 0)
 
-    def keep_all(self, contents: Iterable[tuple[str, bytes]]) -> None:
-        """As `keep`, for versions with their bytes, a portion at a time; durable with the next commit."""
-        self._put(contents, 0)
+    def keep_all(self, contents: Iterable[tuple[str, bytes]], *, durable: bool = False) -> None:
+        """As `keep`, for versions with their bytes, a portion at a time; by default durable with the next commit."""
+        for portion in _portions(contents):
+            self.put_all(dict(portion))
+            self._database.write(partial(self._keep_portion, portion, 0), durable=durable)
 
     def keep_read(self, texts: Mapping[str, bytes]) -> None:
         """Keep texts that actors have read, by version, all at once and unsynced; those kept already are skipped."""
         new = [each for each in texts.items() if self._database.row(_STORED, (digest_of(each[0]),)) is None]
-        self._put(new, UNSYNCED)
+        for portion in _portions(new):
+            self._database.write(partial(self._keep_portion, portion, UNSYNCED), durable=False)
 
     def record(
         self,
@@ -153,15 +156,9 @@ class Contents:
             self._blobs.put_all({digest.hex(): content}, is_synced=used != UNSYNCED)
         connection.execute(_KEEP, (digest, len(content), used, None if is_large else content))
 
-    def _put(self, contents: Iterable[tuple[str, bytes]], used: int, *, durable: bool = False) -> None:
-        def enter(portion: Portion, connection: sqlite3.Connection) -> None:
-            for version, content in portion:
-                self._enter(connection, digest_of(version), content, used)
-
-        for portion in _portions(contents):
-            if used != UNSYNCED:
-                self.put_all(dict(portion))
-            self._database.write(partial(enter, portion), durable=durable)
+    def _keep_portion(self, portion: Portion, used: int, connection: sqlite3.Connection) -> None:
+        for version, content in portion:
+            self._enter(connection, digest_of(version), content, used)
 
 
 def remove_unused(database: Database, blobs: BlobFolder, digests: Iterable[bytes]) -> None:
