@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import logging
 import os
+import re
+import stat
 import sys
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping
@@ -112,6 +114,9 @@ _NARROWER: Final[Mapping[str, Callable[[Any, Any], Any]]] = {
 }
 """What applies of the user's value and the tree's, for the settings that a tree can narrow; all others are ignored."""
 _IN_TREE: Final = "settings.toml in the tree"
+_MOST_TREE_BYTES: Final = 64 * 1024
+_MOST_DOTS: Final = 500
+"""On one line of TOML and one side of its "="; a list of patterns has fewer."""
 
 
 def _checked(kind: _Kind, given: Mapping[str, Any], sources: Mapping[str, str] | None = None) -> dict[str, Any]:
@@ -284,6 +289,16 @@ class Settings(_Validated):
         return bool(matching) and not matching[-1].startswith("!")
 
 
+def home_directory() -> Path:
+    """Return the user's home folder.
+
+    Where none is known it is the root of the file system, as container runtimes have it: a relative path would find files in
+    whichever folder one is in.
+    """
+    home = os.path.expanduser("~")
+    return Path(home if os.path.isabs(home) else os.sep).absolute()
+
+
 def user_directory() -> Path:
     """Return the user's configuration folder for filetools, which may not exist yet.
 
@@ -293,12 +308,12 @@ def user_directory() -> Path:
     if named := os.environ.get("FILETOOLS_CONFIG_DIR"):
         return Path(named).absolute()
     if sys.platform == "darwin":
-        base = os.path.expanduser("~/Library/Application Support")
+        base = home_directory() / "Library/Application Support"
     elif sys.platform == "win32":
-        base = os.environ.get("LOCALAPPDATA") or os.path.expanduser("~/AppData/Local")
+        base = Path(os.environ.get("LOCALAPPDATA") or home_directory() / "AppData/Local")
     else:
-        base = os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config")
-    return Path(base, "filetools").absolute()
+        base = Path(os.environ.get("XDG_CONFIG_HOME") or home_directory() / ".config")
+    return (base / "filetools").absolute()
 
 
 def use_user_directory(folder: Path) -> None:
@@ -363,7 +378,7 @@ def _asked(file: Path) -> dict[str, Any]:
     """Return the tree's valid settings. A wrong file never fails an opening; what may have protected is at its strictest."""
     strictest = {name: order[0] for name, order in _STRICTEST_FIRST.items()} | dict.fromkeys(_EXTENDED, ("**",))
     try:
-        found = _read_toml(file)
+        found = _read_toml(file, read_of_tree)
     except InvalidArgumentError as exc:
         _say_once(f"{str(file)!r}: the strictest settings are used: {exc}")
         return strictest
@@ -381,17 +396,42 @@ def _asked(file: Path) -> dict[str, Any]:
 _say_once: Final = cache(_log.warning)
 
 
-def _read_toml(path: Path) -> Mapping[str, Any]:
-    try:
-        text = path.read_text(encoding="utf-8")
-        import tomllib  # only needed if there is a file
+def parsed_toml(text: str) -> dict[str, Any]:
+    """Parse TOML from anybody.
 
+    Raises:
+        ValueError: It is not TOML, is nested too deeply, or has keys of too many parts, for which tomllib takes quadratic time.
+    """
+    import tomllib  # only needed if there is a file
+
+    if any(part.count(".") > _MOST_DOTS for part in re.split(r"[=\n]", text)):
+        raise ValueError("a key has too many parts")
+    try:
         return tomllib.loads(text)
+    except RecursionError as exc:
+        raise ValueError(str(exc)) from exc
+
+
+def _read_toml(path: Path, read: Callable[[Path], bytes] = Path.read_bytes) -> Mapping[str, Any]:
+    try:
+        return parsed_toml(read(path).decode())
     except (FileNotFoundError, NotADirectoryError):
         return {}
     except (OSError, ValueError) as exc:  # ValueError: not UTF-8, or not TOML
         reason = exc.strerror if isinstance(exc, OSError) else exc
         raise InvalidArgumentError(f"Cannot read the settings in {path.name!r}: {reason}") from exc
+
+
+def read_of_tree(path: Path) -> bytes:
+    """Return a small file that may have come with a tree.
+
+    Raises:
+        ValueError: It is over 64 KiB, or a link or a special file, which need not end: one to /dev/zero, a pipe.
+    """
+    found = path.lstat()
+    if not stat.S_ISREG(found.st_mode) or found.st_size > _MOST_TREE_BYTES:
+        raise ValueError(f"it is a link, a special file, or over {_MOST_TREE_BYTES} bytes")
+    return path.read_bytes()
 
 
 def forces_terminal() -> bool:
@@ -402,13 +442,9 @@ def forces_terminal() -> bool:
 def session_logs_folder() -> Path:
     """Return the folder that holds the logs of coding agents, one folder a project; in NFC, and perhaps not there.
 
-    It is `projects` in what `CLAUDE_CONFIG_DIR` names, else in `~/.claude`. Where no home folder is known the root of the
-    file system counts as one, as container runtimes have it: a relative path would find logs in whichever folder one is in.
+    It is `projects` in what `CLAUDE_CONFIG_DIR` names, else in `~/.claude`.
     """
-    try:
-        folder = os.environ.get("CLAUDE_CONFIG_DIR") or str(Path.home() / ".claude")
-    except RuntimeError:
-        folder = str(Path("/.claude").absolute())
+    folder = os.environ.get("CLAUDE_CONFIG_DIR") or str(home_directory() / ".claude")
     return Path(unicodedata.normalize("NFC", folder), "projects")
 
 

@@ -29,6 +29,7 @@ from filetools.errors import (
 from filetools.journal.storage.birth import DATABASE_NAME, POSITION_FILE, sync_directory
 from filetools.models.words import STATE_DIRECTORY, STATE_PATH
 from filetools.paths.explain import translate
+from filetools.settings import read_of_tree
 
 _ID: Final = "id"
 _ROOT: Final = "root"
@@ -188,7 +189,7 @@ def _make_private(directory: Path) -> None:
         sync_directory(folder.parent)
     is_in_root = directory.parent.name == STATE_DIRECTORY
     ignore = (directory.parent if is_in_root else directory) / ".gitignore"
-    if not ignore.exists():
+    if not os.path.lexists(ignore):  # a link of a clone may lead anywhere
         ignore.write_text("*\n", encoding="ascii")
     if is_in_root and not (directory / REPOSITORY).exists():
         # `git clean -fdx` deletes what is ignored, but skips folders that look like repositories of their own.
@@ -233,8 +234,8 @@ def _bind(private: Path, directory: Path) -> None:
 
 def _read(file: Path) -> bytes | None:
     try:
-        return file.read_bytes().strip()
-    except FileNotFoundError:
+        return read_of_tree(file).strip()
+    except (FileNotFoundError, ValueError):
         return None
 
 
@@ -265,7 +266,9 @@ def read_token(file: Path) -> str:
             found = os.fstat(opened.fileno())
             token = opened.read().strip()
     except (OSError, UnicodeDecodeError) as exc:
-        raise InvalidArgumentError(f"Cannot read a token from {file.name!r}: {exc.__class__.__name__}") from exc
+        raise InvalidArgumentError(
+            f"Cannot read a token from {file.name!r}: {getattr(exc, 'strerror', None) or 'it is not text'}"
+        ) from exc
     if os.name != "nt" and (found.st_mode & _FOR_OTHERS or found.st_uid not in (0, os.geteuid())):
         raise InvalidArgumentError(
             f"The token file {str(file)!r} can be read by other users, or belongs to one",

@@ -75,9 +75,9 @@ class KnownPath(Struct, frozen=True, kw_only=True):
         """Return True if the actor knows the file, but none of these versions."""
         return self.newest is not None and self.newest.base not in versions
 
-    def of_version(self, version: str | None) -> SeenVersion | None:
-        """Return what the actor knows by a version, else the newest that it knows."""
-        return next((row for row in reversed(self.rows) if row.version == version), self.newest)
+    def of_version(self, expected: str) -> SeenVersion | None:
+        """Return what the actor knows by a version that it names, else the newest that it knows."""
+        return next((row for row in reversed(self.rows) if is_version(row.version, expected)), self.newest)
 
     def named(self, expected: str) -> str | None:
         """Return the full form of a version that the actor names; None if the path is not known to have had it."""
@@ -244,10 +244,10 @@ def overlapping(
 ) -> EditConflictError:
     """Return the error for a change that overlaps with others', with both sides of every place."""
     conflicts = [one.to_dict() for one in merged.conflicts]
-    lines = ", ".join(str(one["line"]) for one in conflicts[:5])
+    place = f"in the same place (line {', '.join(str(one['line']) for one in conflicts[:5])})"
+    what = "is too large to be merged, and was changed" if merged.is_too_large else f"was changed {place}"
     return EditConflictError(
-        f"{path} was changed in the same place (line {lines}) since the version that your text is based on;"
-        " nothing was written",
+        f"{path} {what} since the version that your text is based on; nothing was written",
         path=path,
         details={
             "base_version": base_version,

@@ -15,7 +15,6 @@ from filetools.changes.decision import (
     KnownPath,
     PutDecision,
     facts_now,
-    is_version,
     overlapping,
     read_as,
     read_now,
@@ -175,9 +174,8 @@ def require_read(now: KnownPath, new: WriteRequest) -> None:
     """
     if now.seen.stat is None:
         return
-    known, expected = now.newest, new.expected_version
-    if expected is not None:
-        known = next((row for row in reversed(now.rows) if is_version(row.version, expected)), known)
+    expected = new.expected_version
+    known = now.newest if expected is None else now.of_version(expected)
     if now.actor.kind == "agent" and known is not None and not known.is_whole:
         reason = "you have read only a part of it; read the rest first, or change what you have read with an edit"
     elif expected is not None:
@@ -293,10 +291,10 @@ def merged_into(
     if base is None:
         raise VersionMismatchError(path, known.base, current, reason=BASE_GONE)
     text_format = facts_now(now).text_format
-    base_format = read_as(base, known.encoding, name=path)[0].text_format
-    if text_format is None or base_format is None:
+    base_text = read_as(base, known.encoding, name=path)[1]
+    if text_format is None or base_text is None:
         raise unmergeable(path, known.base, current)
-    base_text, content, by_words = decode(base, base_format, path=path), now.content(), settings.is_prose(path)
+    content, by_words = now.content(), settings.is_prose(path)
     merged, result = merge_bytes(base_text, content, proposed, text_format=text_format, path=path, by_words=by_words)
     if merged is None:
         text = decode(content, text_format, path=path)

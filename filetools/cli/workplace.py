@@ -13,6 +13,7 @@ from msgspec import Struct
 from filetools.app.trust import own_folder
 from filetools.errors import AbsolutePathError, InvalidArgumentError, PathTraversalError, WorkspaceGoneError
 from filetools.models.words import STATE_DIRECTORY, STATE_PATH
+from filetools.settings import home_directory
 
 
 class Workplace(Struct, frozen=True, kw_only=True):
@@ -123,9 +124,10 @@ def refuse_relative(names: Sequence[str]) -> None:
 
 def root_above(folder: Path) -> Path | None:
     """Return the nearest folder with a state, from this one upwards but below the home folder; `folder` must be resolved."""
-    home = _home()
-    wide = () if home is None else (home, *home.parents)
-    near = takewhile(lambda place: place not in wide and place != place.parent, (folder, *folder.parents))
+    home = Path(os.path.realpath(home_directory()))
+    near = takewhile(
+        lambda place: place not in (home, *home.parents) and place != place.parent, (folder, *folder.parents)
+    )
     return next((place for place in near if _has_usable_state(place)), None)
 
 
@@ -147,23 +149,14 @@ def _refuse_wide(folder: Path, remedy: str) -> None:
     Raises:
         InvalidArgumentError: It is the home folder, contains it, or is the root of a file system.
     """
-    place, home = Path(os.path.realpath(folder)), _home()
+    place, home = (Path(os.path.realpath(each)) for each in (folder, home_directory()))
     if place == place.parent:
         what = "is the whole file system"
-    elif home is not None and place in (home, *home.parents):
+    elif place in (home, *home.parents):
         what = "is your home folder" if place == home else "contains your home folder"
     else:
         return
     raise InvalidArgumentError(f"{str(folder)!r} {what}, which is rarely meant to be a root", suggested_action=remedy)
-
-
-def _home() -> Path | None:
-    """Return the home folder with links resolved; None if the user has none, as in some containers."""
-    try:
-        home = Path.home()
-    except RuntimeError:
-        return None
-    return Path(os.path.realpath(home)) if home.is_absolute() else None
 
 
 def refuse_file(what: str, place: Path) -> None:

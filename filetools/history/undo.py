@@ -244,7 +244,9 @@ class Undoing:
             return Clash.of(exc)
         if merged is None:
             places = tuple(one.to_dict() for one in result.conflicts)
-            return Clash(reason=f"others have changed the same place since (line {places[0]['line']})", places=places)
+            where = f"others have changed the same place since (line {places[0]['line']})"
+            reason = "others have changed it since, and it is too large to be merged" if result.is_too_large else where
+            return Clash(reason=reason, places=places)
         return replace(here, version=version_of(merged), mode=mode, made=merged)
 
     def _move_back(self, record: ChangeRecord, where: str) -> None:

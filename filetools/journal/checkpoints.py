@@ -30,6 +30,7 @@ _SELECT: Final = f"SELECT {_COLUMNS} FROM checkpoints WHERE name IS NOT NULL"
 _NUMBER: Final = "SELECT coalesce((SELECT CAST(value AS INTEGER) FROM meta WHERE name = 'snapshot'), 0)"
 _IN_SNAPSHOT: Final = "first <= ?1 AND (last IS NULL OR last >= ?1)"
 _TREE: Final = f"SELECT key, path, kind, size, mode, {VERSION_TEXT} FROM snapshot_rows WHERE {_IN_SNAPSHOT}"
+_LACKING: Final = f"{_TREE} AND lacks"
 _SCOPE: Final = f"SELECT {VERSION_TEXT} FROM snapshot_rows WHERE key = '' AND {_IN_SNAPSHOT}"
 _IS_KEPT: Final = "SELECT 1 FROM checkpoints WHERE snapshot = ? AND name IS NOT NULL"
 _FACTS: Final = "({0}.path, {0}.kind, {0}.size, {0}.mode, {0}.version)"
@@ -125,8 +126,6 @@ class Checkpoints:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._made: tuple[int, Tree] = (-1, {})
-        """Number of the newest snapshot that this process has made, and its rows whose bytes are not kept."""
 
     def compare(self, scope: str, snapshot: int | None = None) -> Comparison:
         """Compare the tree with a snapshot.
@@ -139,18 +138,16 @@ class Checkpoints:
             (position,) = connection.execute(NEWEST).fetchone()
             (newest,) = connection.execute(_NUMBER).fetchone()
             number = newest if snapshot is None else snapshot
-            made, lacking = self._made
-            is_kept = (
-                made == number if snapshot is None else connection.execute(_IS_KEPT, (number,)).fetchone() is not None
-            )
+            is_kept = connection.execute(_IS_KEPT, (number,)).fetchone() is not None
             is_whole = not is_kept or connection.execute(_SCOPE, (number,)).fetchone() != (scope,)
             before = {key: SnapshotRow(*row) for key, _, *row in connection.execute(_BEFORE, (number, is_whole))}
             rows = connection.execute(_NOW, (number, is_whole)).fetchall()
+            lacking = {key: SnapshotRow(*row) for key, *row in connection.execute(_LACKING, (number,))}
         return Comparison(
             position=position, snapshot=number, is_whole=is_whole, before=before,
             now={key: SnapshotRow(*row) for key, _, *row in rows},
             unrecorded={key for key, recorded, *_ in rows if not recorded},
-            lacking=lacking if made == number else before,
+            lacking=lacking if is_kept else before,
         )  # fmt: skip
 
     def save(
@@ -181,9 +178,8 @@ class Checkpoints:
                 continue
             doubtful = {key: row for key, row in found.lacking.items() if key not in ended} | added
             lacking = keep(doubtful)
-            made = self._database.write(partial(_name, name, snapshot, replace, automatic))
+            made = self._database.write(partial(_name, name, snapshot, replace, automatic, lacking))
             if made is not None:
-                self._made = (snapshot, {key: doubtful[key] for key in lacking})
                 return made
         return None
 
@@ -228,7 +224,7 @@ def forget_checkpoints(condition: str, value: str | float, connection: sqlite3.C
 
 
 def _next_number(connection: sqlite3.Connection) -> int:
-    """Take the next snapshot number; a process that cached the open rows by an earlier one reads them again."""
+    """Take the next snapshot number; a save that has compared the tree with an earlier one begins again."""
     (number,) = connection.execute(_NUMBER).fetchone()
     connection.execute("INSERT OR REPLACE INTO meta VALUES ('snapshot', ?)", (str(number + 1),))
     return int(number) + 1
@@ -251,7 +247,7 @@ def _begin(found: Comparison, ended: Tree, added: Tree, connection: sqlite3.Conn
 
 
 def _name(
-    name: str, snapshot: int, replace: bool, automatic: bool, connection: sqlite3.Connection
+    name: str, snapshot: int, replace: bool, automatic: bool, lacking: Set[str], connection: sqlite3.Connection
 ) -> Checkpoint | None:
     """Name a checkpoint; None if another save has removed it, or another checkpoint has the name."""
     is_there = connection.execute(
@@ -263,6 +259,10 @@ def _name(
     update = "UPDATE OR IGNORE checkpoints SET name = ? WHERE snapshot = ? AND name IS NULL"
     if not connection.execute(update, (name, snapshot)).rowcount:
         return None
+    connection.execute("UPDATE snapshot_rows SET lacks = 0 WHERE lacks AND last IS NULL")
+    connection.executemany(
+        "UPDATE snapshot_rows SET lacks = 1 WHERE key = ? AND last IS NULL", ((key,) for key in lacking)
+    )
     if automatic:
         connection.execute(_SURPLUS)
     connection.execute(_DROP_NEEDLESS)

@@ -157,9 +157,10 @@ def records_from(database: Database, query: str, arguments: Arguments = ()) -> l
 
 # -- marks
 
-Unfinished = Literal["pending", "unsynced", "unrestored"]
+Unfinished = Literal["pending", "open", "unsynced", "unrestored"]
 _UNFINISHED: Final[Mapping[Unfinished, str]] = {
     "pending": f"INDEXED BY records_open WHERE {IS_PENDING}",
+    "open": f"INDEXED BY records_open WHERE {IS_UNSYNCED}",
     "unsynced": f"INDEXED BY records_open WHERE {IS_UNSYNCED} AND number NOT IN (SELECT number FROM unrestored)",
     "unrestored": "WHERE number IN (SELECT number FROM unrestored)",
 }
@@ -219,8 +220,8 @@ class Marks:
         """Return the records whose files or folders are not as recorded yet, oldest first.
 
         Args:
-            what: "pending": committed but not applied. "unsynced": applied but not synced, except those to be restored.
-                "unrestored": perhaps undone in the files by a power cut.
+            what: "pending": committed but not applied. "open": applied but not synced. "unrestored": those of them that a
+                power cut may have undone in the files. "unsynced": the others.
             limit: Most records returned.
         """
         return records_from(self._database, f"{SELECT_RECORD} {_UNFINISHED[what]} ORDER BY number LIMIT ?", (limit,))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
-from pathlib import Path
 
 from msgspec import Struct
 
@@ -20,6 +19,7 @@ from filetools.models.words import EntryType
 from filetools.paths.names import is_state_name
 from filetools.paths.workspace import Workspace
 from filetools.paths.workspace_path import WorkspacePath
+from filetools.settings import home_directory
 from filetools.stores.folder import FolderStore
 
 
@@ -49,11 +49,8 @@ def short_path(path: str) -> str:
 
 
 def home_folder() -> str | None:
-    """Return the home folder with links resolved; None if there is none, or it is the root of the file system."""
-    try:
-        home = os.path.realpath(Path.home())
-    except RuntimeError:  # some containers have users without one
-        return None
+    """Return the home folder with links resolved; None if it is the root of the file system."""
+    home = os.path.realpath(home_directory())
     return None if home == os.sep else home
 
 

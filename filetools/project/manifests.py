@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import posixpath
 import re
-import tomllib
 from collections.abc import Callable, Iterable
 from typing import Any, Final, TypeVar, cast
 
@@ -14,6 +13,7 @@ from filetools.distribution import require_extra
 from filetools.errors import FileToolsError
 from filetools.paths.workspace_path import ROOT
 from filetools.project.folder import ProjectFolder
+from filetools.settings import parsed_toml
 
 T = TypeVar("T", dict[str, Any], list[Any], str)
 _WORDS: Final[dict[type, str]] = {dict: "table", list: "list", str: "string"}
@@ -21,7 +21,6 @@ _MOST_BYTES: Final = 256 * 1024
 _MOST_NAMED_BYTES: Final = 64 * 1024
 _MOST_FILES: Final = 50
 _MOST_CHARACTERS: Final = 2000
-_MOST_PARTS: Final = 100
 _FOR_DEVELOPERS: Final = re.compile(
     r"(?i)(?:^|[^a-z])(?:(?:dev|build)(?:dependencies|el(?:opment)?)?|tests?|testing|docs?|lint(?:ing|ers?)?|typ(?:es|ing)"
     r"|mypy|ci|bench(?:marks?)?|qa|style|coverage|examples?)(?:$|[^a-z])"
@@ -175,15 +174,8 @@ def _read(folder: ProjectFolder, file: str, kind: str = "", *, most: int = _MOST
     return manifest
 
 
-def _toml(manifest: _Manifest, text: str) -> None:
-    # tomllib takes quadratic time in the number of parts of a key.
-    if any(part.count(".") > _MOST_PARTS for part in re.split(r"[=\n]", text)):
-        raise ValueError("a key has too many parts")
-    manifest.data = tomllib.loads(text)
-
-
 def _pyproject(manifest: _Manifest, text: str) -> None:
-    _toml(manifest, text)
+    manifest.data = parsed_toml(text)
     manifest.name = manifest.value(str, "project", "name") or manifest.value(str, "tool", "poetry", "name")
     manifest.require("runtime", *manifest.value(list, "project", "dependencies"))
     for extra in manifest.value(dict, "project", "optional-dependencies"):
@@ -245,7 +237,7 @@ def _package(manifest: _Manifest, text: str) -> None:
 
 
 def _cargo(manifest: _Manifest, text: str) -> None:
-    _toml(manifest, text)
+    manifest.data = parsed_toml(text)
     manifest.name = manifest.value(str, "package", "name")
     shared = manifest.value(dict, "workspace", "dependencies")
     for keys in [(), *(("target", each) for each in manifest.value(dict, "target"))]:

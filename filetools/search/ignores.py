@@ -18,7 +18,7 @@ from filetools.paths.ignore import IGNORE_FILE, IgnoreRules, IgnoreStack
 from filetools.paths.patterns import ExcludeRules
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.search.source import GONE, Listable
-from filetools.settings import git_program, variables
+from filetools.settings import git_program, home_directory, variables
 from filetools.stores.private import is_ours
 from filetools.stores.reading import LocalReading
 
@@ -105,9 +105,7 @@ def _users_file(top: Path) -> Path:
         answer = b""
     if answer:
         return top / os.fsdecode(answer.removesuffix(b"\n"))
-    return Path(
-        variables(["XDG_CONFIG_HOME"]).get("XDG_CONFIG_HOME") or Path("~/.config").expanduser(), "git", "ignore"
-    )
+    return Path(variables(["XDG_CONFIG_HOME"]).get("XDG_CONFIG_HOME") or home_directory() / ".config", "git", "ignore")
 
 
 def outer_stack(store: Listable) -> IgnoreStack:

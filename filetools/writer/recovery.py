@@ -237,14 +237,11 @@ class Recovery:
         """
         marks = self._journal.marks
         records, keys = marks.unsettled(key), {key}
-        oldest = [*marks.unfinished("unrestored", 1), *marks.unfinished("unsynced", 1)]
-        since = min((record.number for record in oldest), default=None)
-        for former, number in (
-            [] if since is None else FolderMoves(self._journal, self._workspace.key, since - 1).former(path)
-        ):
-            keys.add(self._workspace.key(former))
-            older = marks.unsettled(self._workspace.key(former))
-            records += [record for record in older if record.number < number]
+        for oldest in marks.unfinished("open", 1):
+            for former, number in FolderMoves(self._journal, self._workspace.key, oldest.number - 1).former(path):
+                keys.add(self._workspace.key(former))
+                older = marks.unsettled(self._workspace.key(former))
+                records += [record for record in older if record.number < number]
         for move in [record for record in records if record.operation is Operation.MOVE]:
             records += marks.unsettled(self._workspace.key(self._workspace.resolve(move.path)))
         known: set[str | None] = set()

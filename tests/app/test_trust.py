@@ -14,6 +14,7 @@ import filetools
 from filetools.app.state import read_token
 from filetools.app.trust import accept, own_folder, states_set_aside, write_whole
 from filetools.errors import InvalidArgumentError
+from filetools.journal.storage.birth import mark_of
 from filetools.settings import user_directory
 from tests.support.crashing import QUIET
 from tests.support.opened import refused
@@ -112,17 +113,41 @@ async def test_a_wrong_value_that_may_have_protected_counts_as_the_strictest(
     assert f"Setting {name!r} from settings.toml in the tree: " in caplog.text
 
 
-@pytest.mark.parametrize("text", [b"permissions = read_only\n", b"permissions = 'ask'\n<<<<<<< HEAD\n", b"\xff"])
+@pytest.mark.parametrize(
+    "text",
+    [b"permissions = read_only\n", b"permissions = 'ask'\n<<<<<<< HEAD\n", b"\xff", b"#" * 70_000,
+     b"a = " + b"[" * 30_000, b"a." * 30_000 + b"a = 1", Path(os.devnull)],
+    ids=lambda text: str(text)[:20],
+)  # fmt: skip
 async def test_a_clone_whose_settings_cannot_be_read_opens_and_shows_agents_nothing(
-    root: Path, caplog: pytest.LogCaptureFixture, text: bytes
+    root: Path, caplog: pytest.LogCaptureFixture, text: bytes | Path
 ) -> None:
     cloned_settings(root, "")
-    (root / ".filetools/settings.toml").write_bytes(text)
+    settings = root / ".filetools/settings.toml"
+    if isinstance(text, Path):
+        settings.unlink()
+        settings.symlink_to(text)
+    else:
+        settings.write_bytes(text)
     (root / "a.txt").write_text("A\n")
     async with filetools.open(root, permissions="allow", settings=QUIET) as files:
         await refused("PATH_HIDDEN", files.read_file("a.txt"))
         await refused("PATH_HIDDEN", files.write_file("a.txt", "B"))
     assert "the strictest settings are used: Cannot read the settings in" in caplog.text
+
+
+@pytest.mark.parametrize("name", ["state/id", "state/mark", ".gitignore"])
+async def test_no_link_of_a_clone_is_read_or_written_through(root: Path, tmp_path: Path, name: str) -> None:
+    """It may lead to /dev/zero, which never ends, or to a file that is not there yet."""
+    link, target = root / ".filetools" / name, tmp_path / "target"
+    link.parent.mkdir(parents=True, mode=0o700)
+    link.symlink_to(target)
+    if name != ".gitignore":
+        target.write_text("0123456789abcdef" * 2)
+    assert mark_of(link.parent) is None
+    async with filetools.open(root, settings=QUIET) as files:
+        await files.write_file("a.txt", "A")
+    assert target.exists() == (name != ".gitignore")
 
 
 async def test_the_state_of_a_copy_is_set_aside_until_it_is_accepted(

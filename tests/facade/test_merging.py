@@ -167,6 +167,20 @@ async def test_keeping_both_gives_one_line_only_in_prose(tmp_path: Path, path: s
     assert await came_of(tmp_path, way, path, {}) == expected
 
 
+async def test_a_text_too_large_to_merge_is_refused_for_that(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("\n" * 400_001)
+    async with filetools.open(tmp_path, settings=QUIET) as files:
+        before = await files.read_file("a.csv")
+        first = await files.write_file("a.csv", f"x{before.content}", expected_version=before.version)
+        with pytest.raises(FileToolsError, match="is too large to be merged, and was changed since"):
+            await files.write_file("a.csv", f"{before.content}y", expected_version=before.version, on_stale="merge")
+        await files.append_file("a.csv", "y")
+        undone = await files.undo(numbers=[first.number or 0], dry_run=True)
+        assert [each.reason for each in undone.conflicts] == [
+            "others have changed it since, and it is too large to be merged"
+        ]
+
+
 def test_prose_is_recognised_by_its_name() -> None:
     prose = ["README.md", "docs/Notes.TXT", "a/index.rst"]
     others = [

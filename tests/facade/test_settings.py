@@ -10,7 +10,7 @@ import pytest
 
 import filetools
 from filetools.app.trust import own_folder
-from filetools.settings import load_settings, session_logs_folder
+from filetools.settings import load_settings, session_logs_folder, user_directory
 from tests.support.crashing import QUIET, grow
 from tests.support.opened import outcome_of, refused
 
@@ -151,11 +151,20 @@ async def test_one_thread_is_enough(tmp_path: Path) -> None:
         assert (await files.sync_all(verify=True)).success
 
 
+def test_without_a_home_nothing_is_looked_for_in_the_working_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("HOME", "XDG_CONFIG_HOME", "FILETOOLS_CONFIG_DIR"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr("pwd.getpwuid", {}.__getitem__)
+    assert user_directory() == Path("/.config/filetools")
+
+
 def test_logs_of_agents_are_in_the_home_folder_unless_the_environment_names_another(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("HOME", "/home/zoe\u0308")
     monkeypatch.setenv("CLAUDE_CONFIG_DIR", "")
     assert session_logs_folder() == Path("/home/zo\u00eb/.claude/projects")
+    monkeypatch.setenv("HOME", "not-absolute")
+    assert session_logs_folder() == Path("/.claude/projects")
     monkeypatch.setenv("CLAUDE_CONFIG_DIR", "/srv/cafe\u0301/")
     assert session_logs_folder() == Path("/srv/caf\u00e9/projects")

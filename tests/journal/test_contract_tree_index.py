@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 import pytest
 from msgspec import structs
 
-from filetools.journal.checkpoints import MOST_AUTOMATIC, SnapshotRow
+from filetools.journal.checkpoints import MOST_AUTOMATIC, Comparison, SnapshotRow, Tree
 from filetools.journal.commit import ObservedChanges
 from filetools.journal.journal import Journal
 from filetools.journal.records import Change
@@ -412,6 +412,27 @@ def test_bytes_are_kept_once_the_rows_protect_them(journal: Journal) -> None:
 
     assert save(journal, "x", snapshot_of("a"), 0, keep=keep)
     assert journal.contents.get(version(b"1")) == b"1"
+
+
+def test_each_opening_asks_only_for_the_bytes_that_the_newest_snapshot_lacks(open_journal: OpenJournal) -> None:
+    root = SnapshotRow("", "other", None, None, version(b"rules"))
+    asked = list[list[str]]()
+    for key in ("a", "b", "c"):
+        meet(open_journal(), key, key.encode())
+    for lacking in ({"b", "c"}, {"c"}, {"c"}, set[str]()):
+        journal = open_journal()
+
+        def compare(journal: Journal = journal) -> Comparison:
+            found = journal.checkpoints.compare(version(b"rules"))
+            return structs.replace(found, now={**found.now, "": root})
+
+        def keep(rows: Tree, lacking: set[str] = lacking) -> set[str]:
+            asked.append(sorted(rows))
+            return lacking
+
+        assert journal.checkpoints.save("x", compare, replace=True, keep=keep)
+    assert asked == [["", "a", "b", "c"], ["b", "c"], ["c"], ["c"]]
+    assert open_journal().checkpoints.compare(version(b"rules")).lacking == {}
 
 
 def test_where_bytes_cannot_be_kept_there_is_no_checkpoint_and_the_next_one_removes_its_rows(journal: Journal) -> None:

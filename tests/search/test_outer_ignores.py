@@ -78,6 +78,17 @@ async def test_a_program_called_git_in_the_repository_is_never_run(
     assert not (tmp_path / "mark").exists()
 
 
+async def test_a_user_without_a_home_has_no_rules_of_their_own(
+    git: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
+    for name in ("HOME", "XDG_CONFIG_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr("pwd.getpwuid", {}.__getitem__)
+    async with filetools.open(tmp_path / "repository", settings=QUIET) as files:
+        assert "packages/app/a.global" in await found(files)
+
+
 @pytest.mark.parametrize("folder", ["", "packages", "packages/app", "packages/app/deeper"])
 async def test_they_hold_as_git_decides(git: Run, tmp_path: Path, folder: str) -> None:
     root = tmp_path / "repository" / folder

@@ -305,7 +305,7 @@ class AnsweredPut(Struct, frozen=True, kw_only=True):
             # They saw the unsaved text, and their change of it is merged into it like any other change.
             made = put_beside(parts, look, opened, opened.text, self.text, made)
         elif opened is not None:
-            made = overwritten(parts, look, opened, made)
+            made = overwritten(look, opened, made)
         hunks = structured_patch(own.text_for(look.path) or "", made.text_for(look.path) or "")
         return replace(made, is_merged=True, foreign=tuple(dict(hunk.to_dict()) for hunk in hunks))
 

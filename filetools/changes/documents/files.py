@@ -160,7 +160,7 @@ def keep_and_close(parts: Parts, document: Document) -> str | None:
         if opened is None or parts.journal.documents.handles(document.id):
             return None
         closing = DocumentClosing(id=document.id, expected_version=opened.document.version)
-        draft = structs.replace(aside(parts, opened.document, opened.content), document=closing)
+        draft = structs.replace(aside(opened.document, opened.content), document=closing)
         try:
             parts.journal.commit([draft], parts.documents.author(opened.document))
         except HeadMovedError:

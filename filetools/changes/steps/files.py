@@ -167,9 +167,7 @@ class PutFile(Step):
         back, decision = taken_back(parts, self.seen, self.decision), self.decision
         if decision.in_buffer:
             return (replace(self._change, compensates=self._number, document=back),)
-        former = _former(self.seen, self._number)
-        operation = Operation.DELETE if self.seen.stat is None else Operation.MODIFY
-        return (replace(former, operation=operation, before=decision.facts.version, document=back),)
+        return (replace(_former(self.seen, self._number), before=decision.facts.version, document=back),)
 
     def abandon(self, parts: Parts) -> None:
         """Discard the temporary file and what the base class prepared."""

@@ -89,7 +89,7 @@ def with_document(parts: Parts, seen: Look, decision: PutDecision) -> PutDecisio
     if text is None:
         raise unsaved_error(seen.path, document.version, "and what would replace it is binary")
     if on_conflict == "allow" and not is_edit:
-        return overwritten(parts, seen, opened, decision)
+        return overwritten(seen, opened, decision)
     base = _text_of(parts, seen, opened, decision.base)
     question = partial(UnsavedQuestion, opened, base_text=base)
     if on_conflict == "ask" and not is_edit:
@@ -106,7 +106,7 @@ def with_document(parts: Parts, seen: Look, decision: PutDecision) -> PutDecisio
             text = text if merged is None else merged
             if on_conflict == "allow":
                 made = with_text(decision, seen.path, text, document.text_format, opened.text)
-                return overwritten(parts, seen, opened, made)
+                return overwritten(seen, opened, made)
         raise question(proposed=text) from overlap
 
 
@@ -207,10 +207,10 @@ def put_beside(parts: Parts, seen: Look, opened: OpenText, base: str, proposed: 
     )  # fmt: skip
 
 
-def overwritten(parts: Parts, seen: Look, opened: OpenText, decision: PutDecision) -> PutDecision:
+def overwritten(seen: Look, opened: OpenText, decision: PutDecision) -> PutDecision:
     """Return a decision that replaces the unsaved text and keeps it as a version."""
     text = decision.text_for(seen.path)
-    if text is None:
+    if text is None:  # as with a NUL in it
         raise unsaved_error(seen.path, opened.document.version, "and what would replace it is binary")
     shown = ShownText(before=opened.version, version=decision.facts.version, content=decision.content, text=text)
     document = rebased(opened, text, decision.facts)
@@ -288,10 +288,10 @@ def keep_unsaved(parts: Parts, seen: Look, decision: PutDecision) -> None:
         # A record, not only the bytes, so that the text is found among the versions of the path.
         kept = None if any(record.after == opened.version for record in newest) else opened.content
     if kept is not None:
-        parts.journal.commit([aside(parts, document, kept)], parts.documents.author(document))
+        parts.journal.commit([aside(document, kept)], parts.documents.author(document))
 
 
-def aside(parts: Parts, document: Document, content: bytes) -> Change:
+def aside(document: Document, content: bytes) -> Change:
     """Return the draft that records a document's text as a version that was never the head."""
     return Change(
         operation=Operation.MODIFY,

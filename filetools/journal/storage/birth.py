@@ -25,6 +25,7 @@ from filetools.journal.storage.schema import create_tables, require_known_schema
 from filetools.journal.storage.translation import BUSY_SECONDS, NO_SHARED_MEMORY
 from filetools.paths.library import birth_ns
 from filetools.paths.resolver import NEW_FILE_FLAGS
+from filetools.settings import read_of_tree
 
 DATABASE_NAME: Final = "journal.db"
 PARTS: Final = (DATABASE_NAME, *(f"{DATABASE_NAME}-{part}" for part in ("wal", "shm", "journal")))
@@ -155,7 +156,7 @@ def create_database(directory: Path) -> None:
 def mark_of(directory: Path) -> str | None:
     """Return the mark of a state directory; None if it has none, like one that its user named with `state_dir`."""
     try:
-        mark = (directory / MARK_FILE).read_text(encoding="ascii").strip()
+        mark = read_of_tree(directory / MARK_FILE).decode("ascii").strip()
     except (OSError, ValueError):
         return None
     return mark if _MARK.fullmatch(mark) else None

@@ -8,7 +8,7 @@ from typing import Final
 
 from filetools.errors import StateDamagedError, StateVersionError
 
-SCHEMA_VERSION: Final = 42
+SCHEMA_VERSION: Final = 43
 """Number of this schema; a state directory of any other is refused. To be raised with every change of a table."""
 IS_PENDING: Final = "synced = 0 AND (state = 'pending') = 1"
 IS_UNSYNCED: Final = "synced = 0 AND (state = 'pending') = 0"
@@ -151,7 +151,8 @@ _TABLES: Final = (
         rows INTEGER NOT NULL,
         automatic INTEGER NOT NULL
     )""",
-    # Entries of the tree at each snapshot: a row is valid from snapshot `first` to `last`, or to the newest one.
+    # Entries of the tree at each snapshot: a row is valid from snapshot `first` to `last`, or to the newest one. `lacks` 1: its
+    # bytes could not be kept.
     """CREATE TABLE snapshot_rows (
         key TEXT NOT NULL,
         path TEXT NOT NULL,
@@ -161,8 +162,10 @@ _TABLES: Final = (
         version BLOB,
         first INTEGER NOT NULL,
         last INTEGER,
+        lacks INTEGER NOT NULL DEFAULT 0,
         PRIMARY KEY (key, first)
     ) WITHOUT ROWID""",
+    "CREATE INDEX snapshot_rows_lacking ON snapshot_rows (key) WHERE lacks",
     "CREATE INDEX snapshot_rows_of_version ON snapshot_rows (version) WHERE version IS NOT NULL",
     """CREATE TABLE documents (
         id TEXT PRIMARY KEY,

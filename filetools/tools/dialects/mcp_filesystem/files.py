@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequenc
 from contextlib import suppress
 from datetime import UTC, datetime
 from functools import partial
-from pathlib import Path, PurePath
+from pathlib import PurePath
 from typing import Annotated, Any, Final, TypeAlias
 from urllib.parse import quote
 
@@ -29,6 +29,7 @@ from filetools.errors import (
 from filetools.models.files import ReadResult
 from filetools.models.result import Result
 from filetools.printable import printable
+from filetools.settings import home_directory
 from filetools.tools.answers.seen import Medium, ShownCall, TextLimits
 from filetools.tools.answers.shown import news_lines, shown_failure
 from filetools.tools.answers.summaries import hunk_place
@@ -116,7 +117,7 @@ def naming_its_path(handler: Handler[P]) -> Handler[P]:
 
 def _without_tilde(raw_path: str) -> str:
     is_home = raw_path == "~" or raw_path.startswith("~/")
-    return Path.home().as_posix() + raw_path[1:] if is_home else raw_path
+    return home_directory().as_posix() + raw_path[1:] if is_home else raw_path
 
 
 ACTIONS: Final = {
