@@ -18,6 +18,7 @@ from filetools.paths.workspace_path import WorkspacePath
 from filetools.search.options import ListOptions, decode_cursor, encode_cursor
 from filetools.search.source import Abort, Listable, Source
 from filetools.search.walk import Found, OrderedWalk
+from filetools.stores.reading import LATEST_NS
 
 FIRST_PORTION: Final = 256
 LARGEST_PORTION: Final = 4_096
@@ -176,15 +177,13 @@ def _entries(source: Source, rows: Sequence[Found], *, details: bool) -> list[di
         if not can_be_addressed:
             entry["addressable"] = False
         if details:
-            entry["modified"] = _moment(found[path].modified_ns)
+            entry["modified"] = moment(found[path].modified_ns)
         if details and kind == "file":
             entry["size"] = found[path].size
         entries.append(entry)
     return entries
 
 
-def _moment(nanoseconds: int) -> datetime | None:
-    try:
-        return _EPOCH + timedelta(0, nanoseconds // 1_000_000_000, nanoseconds // 1_000 % 1_000_000)
-    except OverflowError:  # a file system can store years after 9999
-        return None
+def moment(nanoseconds: int) -> datetime:
+    """Return a file's time, in nanoseconds since the epoch, in UTC; one that is too early or late becomes the limit."""
+    return _EPOCH + timedelta(microseconds=max(-LATEST_NS, min(nanoseconds, LATEST_NS)) // 1000)

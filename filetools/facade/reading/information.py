@@ -11,10 +11,10 @@ from msgspec.structs import asdict
 from filetools.changes.parts import Parts
 from filetools.content.facts import inspect
 from filetools.errors import FileToolsError, PathNotFoundError
-from filetools.facade.reading.reading import moment
 from filetools.models.files import InfoResult, VersionEntry, VersionsResult
 from filetools.models.records import EXTERNAL, WITHOUT_BYTES, Operation, RecordState
 from filetools.paths.workspace_path import WorkspacePath
+from filetools.search.listing import moment
 from filetools.stores.store import FileStat
 
 
