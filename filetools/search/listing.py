@@ -18,7 +18,6 @@ from filetools.paths.workspace_path import WorkspacePath
 from filetools.search.options import ListOptions, decode_cursor, encode_cursor
 from filetools.search.source import Abort, Listable, Source
 from filetools.search.walk import Found, OrderedWalk
-from filetools.stores.reading import LATEST_NS
 
 FIRST_PORTION: Final = 256
 LARGEST_PORTION: Final = 4_096
@@ -185,5 +184,5 @@ def _entries(source: Source, rows: Sequence[Found], *, details: bool) -> list[di
 
 
 def moment(nanoseconds: int) -> datetime:
-    """Return a file's time, in nanoseconds since the epoch, in UTC; one that is too early or late becomes the limit."""
-    return _EPOCH + timedelta(microseconds=max(-LATEST_NS, min(nanoseconds, LATEST_NS)) // 1000)
+    """Return nanoseconds since the epoch, at most 292 years of them, as a time in UTC."""
+    return _EPOCH + timedelta(microseconds=nanoseconds // 1000)

@@ -30,11 +30,12 @@ _TYPES: Final[dict[int, EntryType]] = {stat.S_IFREG: "file", stat.S_IFDIR: "dire
 
 def to_file_stat(found: os.stat_result) -> FileStat:
     """Return a store's facts from the system's."""
+    modified = found.st_mtime_ns  # compared without `min`: this is called for every file
     return FileStat(
         _TYPES.get(stat.S_IFMT(found.st_mode), "other"),
         found.st_size,
         stat.S_IMODE(found.st_mode),
-        max(-LATEST_NS, min(found.st_mtime_ns, LATEST_NS)),
+        modified if -LATEST_NS <= modified <= LATEST_NS else LATEST_NS if modified > 0 else -LATEST_NS,
         found.st_ctime_ns,
         found.st_dev,
         found.st_ino,
