@@ -266,7 +266,9 @@ def read_token(file: Path) -> str:
             found = os.fstat(opened.fileno())
             token = opened.read().strip()
     except (OSError, UnicodeDecodeError) as exc:
-        raise InvalidArgumentError(f"Cannot read a token from {file.name!r}: {exc.__class__.__name__}") from exc
+        raise InvalidArgumentError(
+            f"Cannot read a token from {file.name!r}: {getattr(exc, 'strerror', None) or 'it is not text'}"
+        ) from exc
     if os.name != "nt" and (found.st_mode & _FOR_OTHERS or found.st_uid not in (0, os.geteuid())):
         raise InvalidArgumentError(
             f"The token file {str(file)!r} can be read by other users, or belongs to one",

@@ -205,8 +205,8 @@ def command(
                     body(runner, **values)
                 elif reads or changes_nothing or (needs_state and runner.lacks_state):
                     runner.read(lambda files: body(runner, files, **values))
-                elif entry and runner.lacks_state and runner.lacks_all(named := _listed(values[entry])):
-                    runner.read(lambda files: runner.refuse_missing(files, named))
+                elif entry and runner.lacks_state and (missing := runner.missing(values[entry])):
+                    runner.read(lambda files: runner.refuse_missing(files, missing))
                 else:
                     runner.perform(lambda files: body(runner, files, **values), watch=watch)
                 sys.stdout.flush()
@@ -235,10 +235,6 @@ def command(
         return found
 
     return made
-
-
-def _listed(given: str | Sequence[str]) -> Sequence[str]:
-    return (given,) if isinstance(given, str) else given
 
 
 def _show_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:

@@ -84,9 +84,9 @@ def group_line(group: Sequence[ChangeRecord]) -> Text:
     )
 
 
-def print_unread(paths: Sequence[str]) -> None:
-    """Print the paths that could not be read."""
-    for line in unsure_lines(paths):
+def print_unread(paths: Sequence[str], unknown: Sequence[str] = ()) -> None:
+    """Print the paths that could not be read, and those of `unsure_lines`."""
+    for line in unsure_lines(paths, unknown):
         STDERR.print(line)
 
 

@@ -125,16 +125,18 @@ class CommandRunner:
         """True if the root has no state, and therefore no history, yet; `read` does not create one."""
         return self.options.mirror is None and lacks_state(self.workplace.root, self.options.state_dir)
 
-    def lacks_all(self, raw_paths: Sequence[str]) -> bool:
-        """Return True if none of the paths of the command line exists in the root."""
-        for raw_path in raw_paths:
-            with suppress(FileToolsError):  # a path outside of the root
-                if os.path.lexists(self.workplace.root / self.path(raw_path)):
-                    return False
-        return True
+    def missing(self, given: str | Sequence[str]) -> Sequence[str]:
+        """Return the paths of an argument if none of them exists in the root, otherwise none."""
+        paths = (given,) if isinstance(given, str) else given
+        return () if any(map(self._exists, paths)) else paths
+
+    def _exists(self, raw_path: str) -> bool:
+        with suppress(FileToolsError):  # a path outside of the root
+            return os.path.lexists(self.workplace.root / self.path(raw_path))
+        return False
 
     async def refuse_missing(self, files: FileToolsFacade, raw_paths: Sequence[str]) -> None:
-        """Print the error for each of the paths, of which `lacks_all` was True."""
+        """Print the error for each of the paths that `missing` returned."""
         for raw_path in raw_paths:
             try:
                 await files.file_info(self.path(raw_path))

@@ -104,6 +104,7 @@ _OPTIONS: Final = {
     "insert_lines or write_file": "'filetools append' or 'filetools write'",
     "literal=true": "-F",
     "multiline=true": "-U",
+    "name one where the root is opened": "name one with --mirror",
     "overwrite=true": "-f",
     "partial=True": "--partial",
     "recursive=true": "-r",

@@ -224,7 +224,7 @@ def forget_checkpoints(condition: str, value: str | float, connection: sqlite3.C
 
 
 def _next_number(connection: sqlite3.Connection) -> int:
-    """Take the next snapshot number; a process that cached the open rows by an earlier one reads them again."""
+    """Take the next snapshot number; a save that has compared the tree with an earlier one begins again."""
     (number,) = connection.execute(_NUMBER).fetchone()
     connection.execute("INSERT OR REPLACE INTO meta VALUES ('snapshot', ?)", (str(number + 1),))
     return int(number) + 1

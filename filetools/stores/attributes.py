@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
+from contextlib import suppress
 from typing import Final
 
 _NOT_CARRIED: Final = frozenset({"security.capability", "security.ima", "security.evm"})
@@ -42,17 +43,13 @@ def copy_attributes(live: int, wanted: os.stat_result, temporary: int, mode: int
 
 def _copy_owner(wanted: os.stat_result, temporary: int, bits: int) -> int:
     """Set owner and group where permitted; return a mask of the bits that may stay."""
-    try:
+    with suppress(PermissionError):
         os.fchown(temporary, wanted.st_uid, wanted.st_gid)
-    except PermissionError:
-        pass
-    else:
         return 0o7777
-    try:
+    with suppress(PermissionError):
         os.fchown(temporary, -1, wanted.st_gid)
-    except PermissionError:
-        return 0o707 | (bits & 0o007) << 3
-    return 0o777 if os.fstat(temporary).st_uid != wanted.st_uid else 0o7777
+        return 0o777 if os.fstat(temporary).st_uid != wanted.st_uid else 0o7777
+    return 0o707 | (bits & 0o007) << 3
 
 
 def copy_extended(live: int, temporary: int) -> bool:

@@ -109,12 +109,10 @@ def read_cached(descriptor: int, buffer: memoryview) -> int | None:
         return None
     try:
         return os.preadv(descriptor, [buffer], 0, _RWF_NOWAIT)
-    except BlockingIOError:
-        return None
     except OSError as exc:
-        if exc.errno in MISSING_CALL:
-            return None
-        raise
+        if exc.errno not in (errno.EAGAIN, *MISSING_CALL):
+            raise
+        return None
 
 
 def sync_descriptor(descriptor: int) -> None:

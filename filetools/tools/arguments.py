@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any, Final, TypeVar
 
@@ -116,7 +116,7 @@ _EXPECTED: Final = {
     "string_too_short": "at least {min_length} characters",
     "string_too_long": "at most {max_length} characters",
     "string_pattern_mismatch": "text that matches {pattern}",
-    "union_tag_invalid": "{discriminator} to be one of {expected_tags}",
+    "union_tag_invalid": "one of {expected_tags}",
 }
 """What pydantic's errors expected, by their type, with the facts in braces."""
 _QUOTE: Final = "'"
@@ -178,7 +178,7 @@ class _ArgumentReader:
         self.problems: list[str] = []
         self.repairs: list[str] = []
         self._details: dict[str, Any] = {}
-        self._action = "Correct the arguments and call again."
+        self._action = InvalidArgumentError.action
 
     def refusal(self) -> InvalidArgumentError:
         """Return the error with all problems."""
@@ -248,12 +248,9 @@ class _ArgumentReader:
         if schema.get("additionalProperties") is not False:
             return None
         nearest = nearest_name(snake, names)
-        hint = (
-            f"did you mean {nearest!r}?" if nearest else f"known are {', '.join(names)}" if names else "there are none"
-        )
         if snake in ("append", "mode") and "content" in names:
             self._action += " Use append_file to add to the end of a file."
-        self.problems.append(f"Unknown parameter {where + raw_name[:MAX_SHOWN_CHARACTERS]!r}; {hint}")
+        self.problems.append(f"Unknown parameter {where + raw_name[:MAX_SHOWN_CHARACTERS]!r}; {meant(snake, names)}")
         self._details = {"parameters": names, **({"nearest": nearest} if nearest else {})}
         return None
 
@@ -266,6 +263,12 @@ def nearest_name(name: str, known: list[str]) -> str | None:
     """Return the known name most similar to a misspelled one, or None if none is similar."""
     # Truncated: the comparison is quadratic in the length of the caller's text.
     return next(iter(difflib.get_close_matches(name[:MAX_SHOWN_CHARACTERS], known, n=1)), None)
+
+
+def meant(name: str, known: list[str]) -> str:
+    """Return the hint for an unknown name: the most similar known one, or all."""
+    nearest = nearest_name(name, known)
+    return f"did you mean {nearest!r}?" if nearest else f"known are {', '.join(known)}" if known else "there are none"
 
 
 def _is_repeated(first: object, second: object) -> bool:
@@ -286,33 +289,28 @@ def refusal_of(errors: Sequence[Any], *, skip: int = 0, sent: object = None) -> 
 def problem_text(error: Mapping[str, Any], *, skip: int = 0, sent: object = None) -> str:
     """Return one of pydantic's errors as a sentence; arguments as for `refusal_of`."""
     location = error["loc"][skip:]
-    name = place_of(location if sent is None else _written(location, sent))
+    name = place_of(location if sent is None else [*_written(location, sent)])
+    if error["type"].startswith("union_tag_"):  # the parameter that selects the member
+        name = place_of((name, error["ctx"]["discriminator"].strip(_QUOTE)))
     match error["type"]:
         case "json_invalid":  # FastAPI locates it by its position
             return f"The JSON value: {reason_of(error)}"
-        case "missing" if name:
+        case "missing" | "union_tag_not_found" if name:
             return f"Missing parameter {name!r}"
-        case "union_tag_not_found":
-            return f"Missing parameter {place_of((name, error['ctx']['discriminator'].strip(_QUOTE)))!r}"
         case "extra_forbidden":
             return f"Unknown parameter {name!r}"
     return f"{f'Parameter {name!r}' if name else 'The JSON value'}: {reason_of(error)}"
 
 
-def _written(location: Sequence[int | str], sent: object) -> list[int | str]:
-    """Return the parts of a location that are in the value, and the name of a missing parameter."""
-    parts: list[int | str] = []
-    for index, part in enumerate(location):
-        if isinstance(sent, Mapping):
-            if part not in sent and index < len(location) - 1:
-                continue
-            sent = sent.get(part)
-        elif isinstance(sent, list) and isinstance(part, int):
+def _written(location: Sequence[int | str], sent: Any) -> Iterator[int | str]:
+    """Yield the parts of a location that are in the value, and last the name of a missing parameter."""
+    for part in location:
+        try:
             sent = sent[part]
-        else:
-            continue
-        parts.append(part)
-    return parts
+        except (LookupError, TypeError):
+            if part is not location[-1] or not isinstance(sent, Mapping):
+                continue
+        yield part
 
 
 def place_of(location: Sequence[int | str]) -> str:
@@ -333,7 +331,7 @@ def reason_of(error: Mapping[str, Any]) -> str:
             return str(context["error"])
     form = _EXPECTED.get(error["type"])
     expected = error["msg"].removeprefix("Input should be ") if form is None else form.format_map(context)
-    return f"expected {expected}, got {_shown(error['input'])}"
+    return f"expected {expected}, got {_shown(context.get('tag', error['input']))}"
 
 
 def _joined(problems: Sequence[str]) -> str:

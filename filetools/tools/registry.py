@@ -30,7 +30,7 @@ from filetools.tools.answers.nearby import suggest_paths
 from filetools.tools.answers.offered import Names, Offered
 from filetools.tools.answers.seen import ShownCall, TextLimits
 from filetools.tools.answers.shown import shown, shown_failure
-from filetools.tools.arguments import MAX_SHOWN_CHARACTERS, Parameters, nearest_name, read_arguments
+from filetools.tools.arguments import MAX_SHOWN_CHARACTERS, Parameters, meant, nearest_name, read_arguments
 from filetools.tools.call_log import CallLog, CallRecord, CallReport, summarised
 from filetools.tools.envelope import failure_envelope, news_of, success_envelope
 from filetools.tools.handlers.announcing import Announcer
@@ -68,9 +68,7 @@ def chosen(tools: Iterable[AnyTool], wanted: Iterable[str]) -> list[AnyTool]:
     present, names = list(tools), {wanted} if isinstance(wanted, str) else set(wanted)
     known = {tool.group for tool in present} | {tool.name for tool in present}
     for name in sorted(names - known):
-        nearest = nearest_name(name, sorted(known))
-        hint = f"did you mean {nearest!r}?" if nearest else f"known are {', '.join(sorted(known))}"
-        message = f"There is no tool or group named {name!r}; {hint}"
+        message = f"There is no tool or group named {name!r}; {meant(name, sorted(known))}"
         raise InvalidArgumentError(message, details={"available": sorted(known)})
     return [tool for tool in present if tool.name in names or tool.group in names]
 

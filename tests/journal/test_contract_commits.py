@@ -182,10 +182,3 @@ def test_a_folder_move_set_back_brings_the_heads_back(journal: Journal) -> None:
     back = folder(Operation.MOVE_DIRECTORY, "d", "t", applied=True, compensates=moved.number)
     journal.commit([back], ALICE)
     assert list(heads_below(journal, "")) == [("d/a", v(b"1"))]
-
-
-def test_a_name_that_is_not_text_fails_alone_and_leaves_nothing(journal: Journal) -> None:
-    with pytest.raises(UnicodeEncodeError):
-        put(journal, "bad-\udc80", b"1")
-    assert journal.positions().newest == 0
-    assert put(journal, "good", b"1").number == 1

@@ -123,11 +123,6 @@ def test_what_must_be_restored_is_not_synced_and_its_head_is_not_certain(
         [first.number], [third.number], [first.number, third.number],
     ]  # fmt: skip
     assert [is_applied(journal, key) for key in "ab"] == [False, True]
-    journal.marks.restored(first.number)
-    assert [numbers(journal.marks.unfinished(what)) for what in ("unrestored", "unsynced")] == [
-        [], [first.number, third.number],
-    ]  # fmt: skip
-    assert is_applied(journal, "a")
 
 
 def test_a_foreign_save_after_an_unsynced_change_is_not_synced_either(journal: Journal) -> None:

@@ -60,7 +60,7 @@ def hunk(*lines: str, at: int = 1) -> dict[str, Any]:
         },
          "a · write · version bbbbbbbbbbbb · was aaaaaaaaaaaa\n@@ -1,1 +1,1 @@\n-y\n+x\nconflict: b: others changed it\n"
          "not undone: c: others use it\ncould not be read: d\n[1 of 2 changes undone · change 6]"),
-        ("move_file", {"source": "a", "destination": "a", "version": NEW}, "[a · there already · version aaaaaaaaaaaa]"),
+        ("move_file", {"source": "a", "destination": "a", "version": NEW}, "[a → a · there already · version aaaaaaaaaaaa]"),
         ("delete_file", {"path": "a", "deleted_version": OLD, "entries": 1}, "[a · deleted · was bbbbbbbbbbbb]"),
         ("write_multiple", {"results": [{"path": "a", "bytes_written": 0, "created": True, "version": NEW}], "number": 8},
          "a · created · 0 bytes · version aaaaaaaaaaaa\n[1 file · change 8]"),
@@ -69,6 +69,8 @@ def hunk(*lines: str, at: int = 1) -> dict[str, Any]:
                        "is_binary": False, "links": 2, "locked": True, "last_change": {"number": 9, "actor": ACTOR}},
          "[a · file · 3 bytes · utf-8 with BOM · 1 line · crlf line ends · version aaaaaaaaaaaa · modified"
          " 2026-01-02T03:04:05Z · mode 644 · 2 hard links · being written just now · last change 9 by agent bob]"),
+        ("file_info", {"path": "", "type": "directory", "modified": "2026-01-02T03:04:05.6Z", "mode": "755", "links": 2},
+         "[. · directory · modified 2026-01-02T03:04:05Z · mode 755]"),
         ("watch_changes", {"path": "", "position": "e:9", "resync": True, "changes": [
             {"number": 9, "operation": "delete", "path": "a", "actor": ACTOR, "time": 0.5},
         ]},

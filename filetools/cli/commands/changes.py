@@ -32,12 +32,10 @@ from filetools.cli.records import (
     print_unread,
     together,
     tree_change_line,
-    unsure_lines,
 )
 from filetools.cli.runner import CHANGING, READING, CommandRunner
 from filetools.cli.terminal import (
     DIFFERS,
-    STDERR,
     STDOUT,
     amount,
     print_diff,
@@ -312,8 +310,7 @@ def _show_tree_diff(result: models.TreeDiffResult) -> None:
             print_line(tree_change_line(change), (why, "dim"))
         else:
             print_diff(change.diff)
-    for line in unsure_lines(result.unread, result.unknown):
-        STDERR.print(line)
+    print_unread(result.unread, result.unknown)
     if result.total > len(result.changes):
         print_note(f"… and {result.total - len(result.changes):,} more")
     print_note(

@@ -19,6 +19,7 @@ from filetools.cli.parameters import (
 )
 from filetools.cli.runner import CHANGING, CommandRunner
 from filetools.cli.terminal import amount, print_diff, print_line, print_note, print_row
+from filetools.content.editing.edits import Edit
 from filetools.content.formats import UTF8, marked_format
 from filetools.errors import (
     EditNotFoundError,
@@ -26,7 +27,8 @@ from filetools.errors import (
     InvalidArgumentError,
 )
 from filetools.facade.facade import FileToolsFacade
-from filetools.models.files import DeleteResult, EditResult, MoveResult, PatchResult, WriteResult
+from filetools.models.files import DeleteResult, EditResult, PatchResult, WriteResult
+from filetools.tools.answers.summaries import hunk_place
 
 content_option = click.option(
     "--content", metavar="TEXT", help="The content itself, in the encoding and line endings of the file."
@@ -164,8 +166,6 @@ async def edit(
     dry_run: bool,
 ) -> None:
     """Replace exact text in a file; every other byte stays as it is."""
-    from filetools.content.editing.edits import Edit
-
     edits = [Edit(old=old, new=new, replace_all=replace_all)]
     runner.show(
         await files.edit_file(runner.path(path), edits, expected_version=expected_version, dry_run=dry_run), _show_edit
@@ -216,8 +216,7 @@ def _show_edit(result: EditResult) -> None:
     verb = "unchanged" if result.unchanged else "modified"
     print_row(verb, result.path, detail=f"{sum(result.counts)} replaced")
     for hunk in result.structured_patch:
-        head = f"@@ -{hunk['oldStart']},{hunk['oldLines']} +{hunk['newStart']},{hunk['newLines']} @@"
-        print_diff("\n".join((head, *hunk["lines"], "")))
+        print_diff("\n".join((hunk_place(hunk), *hunk["lines"], "")))
     if result.dry_run:
         print_note("Nothing was written: this is a dry run.")
 
@@ -272,7 +271,9 @@ async def mv(runner: CommandRunner, files: FileToolsFacade, source: str, destina
     """
     origin = runner.path(source)
     moved = await files.move_file(origin, await _target(files, runner, origin, destination), overwrite=force)
-    runner.show(moved, _show_moved)
+    # Without a number, it was moved to its own name.
+    done, former = ("unchanged", None) if moved.number is None else ("moved", moved.source)
+    runner.show(moved, lambda moved: print_row(done, moved.destination, former))
 
 
 @command("cp", CHANGING, entry="source", examples=("filetools cp config.json config.old.json",))
@@ -310,13 +311,6 @@ async def _target(files: FileToolsFacade, runner: CommandRunner, origin: str, de
     if destination.endswith("/") or await is_folder(files, target):
         return f"{target}/{origin.rpartition('/')[2]}"
     return target
-
-
-def _show_moved(result: MoveResult) -> None:
-    if result.number is None:  # to its own name
-        print_row("unchanged", result.destination)
-    else:
-        print_row("moved", result.destination, result.source)
 
 
 def _show_deleted(result: DeleteResult) -> None:

@@ -294,7 +294,8 @@ def serve(
     options = HttpOptions(
         host=host, port=port, names=tuple(name), origins=tuple(allow_origin), mcp=mcp_options,
         person=user_name(),
-        agent=None if not agent else AgentOptions(command=agent, max_steps=max_steps, limits=AgentLimits(seconds=max_seconds)),
+        agent=None if agent is None
+        else AgentOptions(command=agent, max_steps=max_steps, limits=AgentLimits(seconds=max_seconds)),
     )  # fmt: skip
     listener = listen(options)
 

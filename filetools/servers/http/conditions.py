@@ -65,7 +65,7 @@ def conditions_of(request: Request) -> Conditions:
     Raises:
         Refusal: A condition is malformed; ignoring it would overwrite what it protects.
     """
-    return Conditions(_tags(request, "if-match"), _tags(request, "if-none-match"))
+    return Conditions(_tags(request, "If-Match"), _tags(request, "If-None-Match"))
 
 
 def _tags(request: Request, name: str) -> Tags | None:

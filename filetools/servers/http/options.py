@@ -59,10 +59,10 @@ class AgentOptions(Struct, frozen=True, kw_only=True):
         """Check the command.
 
         Raises:
-            InvalidArgumentError: It is empty or has an unclosed quote.
+            InvalidArgumentError: It names no program or has an unclosed quote.
         """
         try:
-            shlex.split(self.command)[0]
+            self.model[0]
         except (ValueError, IndexError) as exc:
             raise InvalidArgumentError(f"{self.command!r} is not a command") from exc
 

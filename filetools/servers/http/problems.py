@@ -65,7 +65,10 @@ TITLES: Final[Mapping[int, str]] = {
 }  # fmt: skip
 _POLICY_VIOLATION: Final = 1008
 _WITH_ANSWER: Final = "websocket.http.response"
-_CODES: Final = {404: "NO_SUCH_ROUTE", 405: "METHOD_NOT_ALLOWED"}
+_KNOWN: Final = {
+    404: ("NO_SUCH_ROUTE", "There is no such route; /openapi.json describes all"),
+    405: ("METHOD_NOT_ALLOWED", "The route does not take this method; the header Allow names those that it takes"),
+}
 
 
 @dataclass(eq=False)
@@ -157,8 +160,8 @@ def _problem_for(request: Request, error: Exception) -> Refusal:
             headers = dict(error.headers or {})
             if error.status_code == 405:
                 headers["Allow"] = ", ".join(_methods(request)) or "GET, HEAD"  # a file of the page
-            code = _CODES.get(error.status_code, "INVALID_ARGUMENT")
-            return Refusal(error.status_code, code, error.detail, headers)
+            code, detail = _KNOWN.get(error.status_code, ("INVALID_ARGUMENT", error.detail))
+            return Refusal(error.status_code, code, detail, headers)
         case _:
             sentence = "The request failed unexpectedly; see the log of the server"
             return problem_of(InternalError(sentence))

@@ -16,7 +16,7 @@ from filetools.tools.envelope import NEWS_PROPERTIES
 from filetools.tools.tool import AnyTool
 
 _EDITORS: Final = "editor"
-IN_SENTENCE: Final = ("closest", "others")
+IN_SENTENCE: Final = ("closest", "others", "position")
 """Details for programs that the error message already contains."""
 
 

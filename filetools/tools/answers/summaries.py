@@ -123,9 +123,8 @@ def _moved(file: Data) -> str:
 
 
 def _move(data: Data) -> Summary:
-    if "number" not in data:  # to its own name
-        return (data["destination"], "there already", *_versions(data), *_state(data)), ()
-    return (printable(f"{data['source']} → {data['destination']}"), "moved", *_versions(data), *_state(data)), ()
+    done = "moved" if "number" in data else "there already"
+    return (printable(f"{data['source']} → {data['destination']}"), done, *_versions(data), *_state(data)), ()
 
 
 def _delete(data: Data) -> Summary:
@@ -159,7 +158,7 @@ def _info(data: Data) -> Summary:
         *_versions(data),
         f"modified {data['modified'].partition('.')[0].removesuffix('Z')}Z",
         f"mode {data['mode']}",
-        counted(data["links"], "hard link") if data.get("links", 1) > 1 else "",
+        counted(data["links"], "hard link") if data["type"] == "file" and data.get("links", 1) > 1 else "",
         "being written just now" if data.get("locked") else "",
         "" if last is None else f"last change {last['number']} by {printable(sayable(last['actor']))}",
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from filetools.errors import InvalidArgumentError
-from filetools.tools.arguments import nearest_name
+from filetools.tools.arguments import meant
 from filetools.tools.dialects.apply_patch import APPLY_PATCH
 from filetools.tools.dialects.claude_code import CLAUDE_CODE
 from filetools.tools.dialects.dialect import Dialect
@@ -32,9 +32,7 @@ def dialect_named(name: str) -> Dialect:
     names = [each.name for each in DIALECTS]
     if name in names:
         return DIALECTS[names.index(name)]
-    nearest = nearest_name(name, names)
-    hint = f"did you mean {nearest!r}?" if nearest else f"known are {', '.join(names)}"
-    raise InvalidArgumentError(f"There is no dialect named {name!r}; {hint}")
+    raise InvalidArgumentError(f"There is no dialect named {name!r}; {meant(name, names)}")
 
 
 __all__ = [

@@ -52,17 +52,16 @@ class MemoryCommand(EditorCommand):
 async def remember(context: ToolContext, given: MemoryCommand) -> dict[str, Any]:
     """Run one command."""
     check(given)
-    head = {"command": given.command}
     if given.command == "rename":
-        return head | await _rename(context, given.old_path or "", given.new_path or "")
+        return await _rename(context, given.old_path or "", given.new_path or "")
     path = given.path or ""
     inside = inside_memories(path)
     if given.command == "delete":
-        return head | await _delete(context, path, inside)
+        return await _delete(context, path, inside)
     editor = Editor(context, WORDS, path, inside, suggests_paths=False)
     if given.command == "view" and inside == FOLDER and not await context.files.exists(inside):
-        return head | {"path": path, "entries": [], "truncated": False}
-    return head | await run(editor, given)
+        return {"path": path, "entries": [], "truncated": False}
+    return await run(editor, given)
 
 
 def inside_memories(path: str) -> str:

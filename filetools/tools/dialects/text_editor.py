@@ -254,7 +254,7 @@ async def edit_text(context: ToolContext, given: TextEditorCommand) -> dict[str,
     """Run one command."""
     check(given)
     editor = Editor(context, WORDS, given.path, given.path)
-    return {"command": given.command} | await run(editor, given)
+    return await run(editor, given)
 
 
 async def run(editor: Editor, given: EditorCommand) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from filetools.errors import InvalidArgumentError
 from filetools.models.buffers import BufferChange, BufferClose, BufferResult, BufferSave
 from filetools.tools.arguments import Parameters
 from filetools.tools.handlers.reading import OnePath
-from filetools.tools.tool import AnyTool, Tool, ToolContext
+from filetools.tools.tool import AnyTool, Tool
 
 MAX_EDITS = 10_000
 
@@ -46,14 +46,6 @@ class SaveBuffer(Parameters):
     buffer_version: Annotated[int | None, Field(ge=0, description="Version of your text")] = None
 
 
-async def buffer_change(context: ToolContext, given: ChangeBuffer) -> BufferChange:
-    """Put edits into a document."""
-    edits = edits_or_text(given.edits, given.text)
-    return await context.files.buffers.change(
-        given.handle, buffer_version=given.buffer_version, edits=edits, text=given.text
-    )
-
-
 def edits_or_text(edits: list[BufferEdit] | None, text: str | None) -> list[TextEdit] | None:
     """Return edits in the form of the facade; None if there is a whole text instead.
 
@@ -85,7 +77,12 @@ BUFFERS: tuple[AnyTool, ...] = (
             " version and the edits of others since. RESYNC: open it again. BUFFER_CLOSED: the handle expired."
         ),
         parameters=ChangeBuffer,
-        handler=buffer_change,
+        handler=lambda context, given: context.files.buffers.change(
+            given.handle,
+            buffer_version=given.buffer_version,
+            edits=edits_or_text(given.edits, given.text),
+            text=given.text,
+        ),
         group="editor",
         result=BufferChange,
     ),

@@ -45,17 +45,6 @@ class PathAndContent(Parameters):
     content: str
 
 
-async def write_file(context: ToolContext, given: WriteFile) -> WriteResult:
-    """Create or replace a file."""
-    return await context.files.write_file(
-        given.path,
-        given.content,
-        expected_version=given.expected_version,
-        on_stale="merge",
-        require_read=context.require_read,
-    )
-
-
 class OneEdit(Parameters):
     """One replacement of edit_file."""
 
@@ -89,11 +78,6 @@ class ApplyPatch(Parameters):
 
     patch: str
     dry_run: bool = False
-
-
-async def edit_file(context: ToolContext, given: EditFile) -> EditResult:
-    """Replace exact texts in a file."""
-    return await context.files.edit_file(given.path, _edits(given), dry_run=given.dry_run)
 
 
 def _edits(given: EditFile) -> list[Edit]:
@@ -165,13 +149,6 @@ class WriteMultiple(Parameters):
     items: Annotated[list[WriteFile], Field(min_length=1, max_length=MAX_FILES)]
 
 
-async def read_multiple(context: ToolContext, given: Paths) -> ReadBatchResult:
-    """Read several files."""
-    return await context.files.read_multiple(
-        given.paths, page=context.kept is None, abort=context.is_aborted, progress=context.percent
-    )
-
-
 async def write_multiple(context: ToolContext, given: WriteMultiple) -> BatchResult:
     """Write several files, all or nothing."""
     return await context.files.write_multiple(
@@ -210,7 +187,13 @@ CHANGING: tuple[AnyTool, ...] = (
             " new version. VERSION_MISMATCH: read again, redo it."
         ),
         parameters=WriteFile,
-        handler=write_file,
+        handler=lambda context, given: context.files.write_file(
+            given.path,
+            given.content,
+            expected_version=given.expected_version,
+            on_stale="merge",
+            require_read=context.require_read,
+        ),
         group="core",
         is_idempotent=True,
         result=WriteResult,
@@ -244,7 +227,7 @@ CHANGING: tuple[AnyTool, ...] = (
             " EDIT_NOT_FOUND shows the closest text: copy it exactly. EDIT_AMBIGUOUS lists the lines: give more context."
         ),
         parameters=EditFile,
-        handler=edit_file,
+        handler=lambda context, given: context.files.edit_file(given.path, _edits(given), dry_run=given.dry_run),
         group="core",
         result=EditResult,
         actions={
@@ -332,7 +315,9 @@ CHANGING: tuple[AnyTool, ...] = (
         name="read_multiple",
         description="Read several whole files. Each item holds what read_file returns, or its error; failed counts those.",
         parameters=Paths,
-        handler=read_multiple,
+        handler=lambda context, given: context.files.read_multiple(
+            given.paths, page=context.kept is None, abort=context.is_aborted, progress=context.percent
+        ),
         group="batches",
         effect="read",
         looks_at="file",

@@ -75,18 +75,6 @@ async def exists(context: ToolContext, given: OnePath) -> Mapping[str, Any]:
     return {"path": given.path, "exists": await context.files.exists(given.path)}
 
 
-async def list_files(context: ToolContext, given: ListFiles) -> ListResult:
-    """Return one page of a folder or of the tree below it."""
-    return await context.files.list_files(
-        given.path,
-        recursive=given.recursive,
-        max_depth=given.max_depth,
-        limit=given.limit,
-        cursor=given.cursor,
-        abort=context.is_aborted,
-    )
-
-
 READING: tuple[AnyTool, ...] = (
     Tool(
         name="read_file",
@@ -112,7 +100,7 @@ READING: tuple[AnyTool, ...] = (
             "List a folder, or with recursive the tree below. Returns path, type, size; pass next_cursor as cursor for more."
         ),
         parameters=ListFiles,
-        handler=list_files,
+        handler=lambda context, given: context.files.list_files(**given.model_dump(), abort=context.is_aborted),
         group="core",
         effect="read",
         looks_at="folder",

@@ -18,6 +18,7 @@ TEMPORARY = "temporary"
 OLD_AND_NEW = ("--old", "one", "--new", "1", "--dry-run")
 PATCH = b"--- a/notes.md\n+++ b/notes.md\n@@ -1 +1 @@\n-notes\n+NOTES\n"
 READING: dict[str, Sequence[tuple[str, ...]]] = {
+    **dict.fromkeys(("checkpoints", "runs", "status", "trust", "instances", "tools"), ((),)),
     "read": (("notes.md",), ("nope.md",)),
     "ls": (("-R", "-l", "--json"),),
     "info": (("src",),),
@@ -29,19 +30,13 @@ READING: dict[str, Sequence[tuple[str, ...]]] = {
     "versions": (("notes.md",),),
     "diff": ((), ("notes.md",)),
     "who": (("notes.md",),),
-    "checkpoints": ((),),
     "undo": (("--dry-run",),),
     "redo": (("--dry-run",),),
     "restore": (("nope", "--dry-run"),),
-    "runs": ((),),
-    "status": ((),),
-    "trust": ((),),
     "mirror": (("list", "--json"), ("remove", "nope")),
     "fd": (("search", "fd:1", "x", "--json"),),
     "project": (("list",),),
-    "instances": ((),),
     "call": (("grep_files", '{"pattern": "one"}'), ("nope",)),
-    "tools": ((),),
     "context": ((), ("--prompt",)),
     "history": (("collect",), ("analyze", "--input", "-")),
     "approvals": (("--diff",),),

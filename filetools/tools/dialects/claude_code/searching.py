@@ -16,7 +16,7 @@ from filetools.paths.patterns import Glob, alternatives, glob_below
 from filetools.printable import printable
 from filetools.tools.answers.bodies import UNSAVED, counted, grep_rows, match_lines
 from filetools.tools.answers.seen import TextLimits, clipped
-from filetools.tools.arguments import Parameters, nearest_name
+from filetools.tools.arguments import Parameters, meant
 from filetools.tools.dialects.claude_code.files import GROUP, located
 from filetools.tools.dialects.dialect import presented
 from filetools.tools.handlers.reading import pages
@@ -102,8 +102,7 @@ def globs_of_type(name: str) -> str:
     """
     found = FILE_TYPES.get(name)
     if found is None:
-        nearest = nearest_name(name, list(FILE_TYPES))
-        hint = f"did you mean {nearest!r}?" if nearest else "use glob instead, such as *.ext"
+        hint = f"{meant(name, list(FILE_TYPES))}; glob takes any, such as *.ext"
         raise InvalidArgumentError(f"There is no file type {name[:40]!r}; {hint}")
     return found
 

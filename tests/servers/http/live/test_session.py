@@ -34,7 +34,7 @@ BEFORE = {"list.txt": b"one\ntwo\nthree\n"}
 NO_FRAMES = [
     ("", "JSON"),
     ("{", "JSON"),
-    ('{"type":"nothing"}', "The JSON value: expected 'type' to be one of 'hello', 'open', "),
+    ('{"type":"nothing"}', "Parameter 'type': expected one of 'hello', 'open', "),
     ('{"type":"hello","who":"me"}', "who"),
     ('{"type":"change","handle":"h","buffer_version":"1","edits":[]}', "buffer_version"),
     ('{"type":"change","handle":"h","buffer_version":1,"edits":[{"start":-1,"end":0,"text":""}]}', "start"),

@@ -298,10 +298,8 @@ def test_a_viewed_file_that_becomes_text_can_be_edited(serving: Served, page: Pa
 
 COVERED = """() => {
   const name = document.querySelector(".caret-name").getBoundingClientRect();
-  return [...document.querySelectorAll(".view-line > span")].filter((text) => {
-    const { left, right, top, bottom } = text.getBoundingClientRect();
-    return left < name.right && right > name.left && top < name.bottom && bottom > name.top;
-  }).map((text) => text.textContent);
+  return [...document.querySelectorAll(".view-line > span")].map((text) => text.getBoundingClientRect()).filter(
+    (text) => text.left < name.right && text.right > name.left && text.top < name.bottom && text.bottom > name.top);
 }"""
 
 
