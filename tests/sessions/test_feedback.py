@@ -153,8 +153,8 @@ def test_items_come_by_their_time_equal_ones_as_in_the_log_unreadable_ones_last(
     times = {"Fifth": "odd", "Second": AT, "Third": "2026-03-01T10:00:00+01:00", "Sixth": "", "First": "2026-03-01T08:59:59Z",
              "Fourth": "2026-03-01T09:00:00.001Z"}  # fmt: skip
     log = writer.session(ID)
-    for text, time in times.items():
-        log.user(text, timestamp=time)
+    for text, when in times.items():
+        log.user(text, timestamp=when)
     assert said(extract(logs)) == ["First", "Second", "Third", "Fourth", "Fifth", "Sixth"]
 
 
