@@ -38,7 +38,7 @@ class OverlayNode(Struct, frozen=True, kw_only=True):
     encoding: str | None = None
     """Codec that an actor named for its new bytes."""
     mode: int | None = None
-    """New permission bits; None for those of the origin, or the default."""
+    """New permission bits of a file; None for those of the origin, or the default."""
     children: Mapping[str, OverlayNode] = field(default_factory=dict)
     """By the last part of the key."""
 
@@ -87,10 +87,9 @@ class Overlay:
         node = self.find(path) or OverlayNode(name=path.name, kind="file")
         self._place(path, replace(node, content=content, encoding=encoding, mode=node.mode if mode is None else mode))
 
-    def make_folder(self, path: WorkspacePath, mode: int | None = None) -> None:
-        """Make a folder; an existing one gets the mode."""
-        node = self.find(path) or OverlayNode(name=path.name, kind="directory")
-        self._place(path, node if mode is None else replace(node, mode=mode))
+    def make_folder(self, path: WorkspacePath) -> None:
+        """Make a folder, unless it exists."""
+        self._place(path, self.find(path) or OverlayNode(name=path.name, kind="directory"))
 
     def move(self, path: WorkspacePath, to: WorkspacePath) -> None:
         """Rename an entry, a folder with all below it; an entry at `to` is replaced.

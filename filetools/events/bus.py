@@ -61,11 +61,6 @@ class EventBus:
         self._queues: set[ListenerQueue] = set()
         self._is_closed = False
 
-    @property
-    def listeners(self) -> int:
-        """Number of subscriptions to events."""
-        return len(self._routes)
-
     def subscribe(self, pattern: str, listener: Listener, *, once: bool = False) -> Subscription:
         """Call a listener for every event whose name matches.
 

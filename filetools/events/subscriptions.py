@@ -66,9 +66,7 @@ class ListenerQueue:
         self.task = loop.create_task(self._run(first), name=f"events: {_name_of(listener)}")
 
     def put(self, event: Event) -> None:
-        """Queue an event; never waits. Without effect after `finish`."""
-        if self._finishing:
-            return
+        """Queue an event; never waits."""
         if len(self._queue) >= self._limit:
             self._replace_by_resync(event)
         else:
@@ -156,7 +154,7 @@ class BatchQueue(ListenerQueue):
         super().__init__(listener, loop, limit=limit)
 
     def put(self, event: Event) -> None:
-        """Queue an event; never waits. Without effect after `finish`."""
+        """Queue an event; never waits."""
         self._newest_at = self._loop.time()
         super().put(event)
 

@@ -42,8 +42,9 @@ class ListOptions(Struct, frozen=True, kw_only=True):
         Raises:
             InvalidArgumentError: A pattern is invalid, or a number is out of range.
         """
-        if not 1 <= self.limit <= MAX_LIMIT:
-            raise InvalidArgumentError(f"limit must be 1 to {MAX_LIMIT}, not {self.limit}")
+        limit: object = self.limit
+        if not isinstance(limit, int) or not 1 <= limit <= MAX_LIMIT:
+            raise InvalidArgumentError(f"limit must be 1 to {MAX_LIMIT}, not {self.limit!r}")
         if self.max_depth < 1:
             raise InvalidArgumentError(f"max_depth must be at least 1, not {self.max_depth}")
         return compile_patterns(self.exclude, defaults=self.default_excludes if self.recursive else ())

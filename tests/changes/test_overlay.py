@@ -61,8 +61,8 @@ def test_what_is_below_a_moved_folder_is_seen_at_its_new_place() -> None:
 
 
 def test_a_folder_that_is_made_again_is_empty() -> None:
-    overlay = overlay_with(remove("d"), make("d", 0o700))
-    assert shown_by(overlay) == {"a": TREE["a"], "d": Entry("directory", None, 0o700), "l": TREE["l"]}
+    overlay = overlay_with(remove("d"), make("d"))
+    assert shown_by(overlay) == {"a": TREE["a"], "d": Entry("directory", None, None), "l": TREE["l"]}
 
 
 def test_only_what_is_asked_for_is_read() -> None:

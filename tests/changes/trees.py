@@ -53,8 +53,8 @@ def remove(where: str) -> Change:
     return lambda overlay: overlay.remove(WorkspacePath(where))
 
 
-def make(where: str, mode: int | None = None) -> Change:
-    return lambda overlay: overlay.make_folder(WorkspacePath(where), mode)
+def make(where: str) -> Change:
+    return lambda overlay: overlay.make_folder(WorkspacePath(where))
 
 
 def refusal_of(decide: Callable[[], object]) -> FileToolsError:

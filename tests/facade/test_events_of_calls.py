@@ -104,7 +104,7 @@ async def test_events_of_a_mirror_follow_those_of_the_change(tmp_path: Path) -> 
     mirror = scripted(local_store(tmp_path / "mirror"), before=fail)
     settings = {**QUIET, "mirror_probe_seconds": 3600.0}
     async with filetools.open(tmp_path / "root", mirror=mirror, settings=settings) as files:
-        await steps_until(lambda: files.bus.listeners == 0)
+        await steps_until(lambda: not files.bus.has_listeners("file:modified"))
         heard = told(files)
         result = await files.write_file("a.txt", "1")
         assert result.mirror == "pending"

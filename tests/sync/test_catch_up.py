@@ -459,7 +459,7 @@ async def test_a_mirror_is_filled_after_the_first_look_at_the_tree(tmp_path: Pat
         (opened.root / "goes").write_bytes(b"1")
         (tmp_path / "mirror" / "theirs").write_bytes(b"a stranger's")
         await opened.begin(look)
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             await begun.wait()
         await opened.write("ours", b"2")
         await opened.until(lambda: "ours" in tree(inner))
@@ -573,7 +573,7 @@ async def test_what_is_gone_from_a_busy_folder_is_waited_for_only_so_long(
             await asyncio.sleep(0.02)
 
     busy = asyncio.create_task(work())
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         await opened.manager.sync_all()
     busy.cancel()
     await asyncio.gather(busy, return_exceptions=True)

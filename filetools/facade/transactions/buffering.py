@@ -204,7 +204,7 @@ def act(parts: Parts, held: HeldTree, step: Step) -> None:
 
     Raises:
         DirectoryNotFoundError, PathNotDirectoryError: The folder that it needs does not exist.
-        InvalidArgumentError: It cannot be part of a transaction.
+        InvalidArgumentError: It would change the kind of an entry, or only the spelling of a name.
     """
     is_first = not held.is_changed(held.key(step.paths[0]))
     if isinstance(step, MoveFile | MoveFolder):
@@ -229,10 +229,6 @@ def act(parts: Parts, held: HeldTree, step: Step) -> None:
             held.overlay.remove(step.path)
         case MoveFolder():
             _move_folder(parts, held, step)
-        case _:
-            raise InvalidArgumentError(
-                "This cannot be part of a transaction; do it before or after", path=step.paths[0]
-            )
 
 
 def _make_folder(held: HeldTree, path: WorkspacePath) -> None:

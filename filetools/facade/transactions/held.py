@@ -149,10 +149,7 @@ class HeldTree:
                 for known, each in self._before.items()
                 if each.kind is not None and known.rpartition("/")[0] == key
             ]
-        try:
-            return [SeenPath(path=path.child(entry.name), kind=entry.type) for entry in self.disk.scan(path)]
-        except (DirectoryNotFoundError, PathNotDirectoryError):
-            return ()
+        return [SeenPath(path=path.child(entry.name), kind=entry.type) for entry in self.disk.scan(path)]
 
     def content(self, origin: SeenPath) -> bytes:
         """Return the bytes of a file, as they were when the transaction moved it.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from types import TracebackType
-from typing import Any, Final, Never
+from typing import Any, Final
 
 from pydantic import Field
 
@@ -142,14 +142,6 @@ class Transaction(ReadCalls, WriteCalls, TreeCalls):
         await self._buffer.end()
         if error is None:
             await self._finish()
-
-    def transaction(self) -> Never:
-        """Refuse: transactions cannot be nested.
-
-        Raises:
-            InvalidArgumentError: Always.
-        """
-        raise InvalidArgumentError("Transactions cannot be nested; use the one that is open")
 
     async def _put(
         self, tool: str, path: AnyPath, request: WriteRequest, decide: DecideWrite, lock_timeout_seconds: float | None
