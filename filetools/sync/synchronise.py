@@ -15,8 +15,9 @@ from filetools.journal.backlog import BacklogEntry
 from filetools.models.files import SyncResult
 from filetools.paths.explain import shown
 from filetools.paths.workspace_path import ROOT, WorkspacePath
-from filetools.sync.comparison import Plan, SyncContext, compared
+from filetools.sync.comparison import Plan, compared
 from filetools.sync.mirror import Mirror
+from filetools.sync.mirror_files import SyncContext
 from filetools.writer.worker_pool import WorkerPool
 
 T = TypeVar("T")
