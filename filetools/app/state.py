@@ -168,7 +168,8 @@ def temporary_state(
     if state_directory is not None and state_directory.exists() and not os.access(state_directory, os.R_OK | os.X_OK):
         raise refusal  # it may hold rules that restrict reading
     told, rules = copy.copy(refusal), own_directory(root, state_directory)
-    remedy = refusal.suggested_action if isinstance(refusal, NoStateError) else _REMEDIES[refusal.code]
+    # The default of a refusal speaks of a path in the workspace.
+    remedy = _REMEDIES[refusal.code] if refusal.suggested_action == refusal.action else refusal.suggested_action
     told.suggested_action = f"The workspace is open for reading only. {remedy}"
     for parent in (tempfile.gettempdir(), *_MEMORY):
         with suppress(OSError):
