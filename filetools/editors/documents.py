@@ -135,7 +135,9 @@ class Documents:
             BufferClosedError: The handle does not exist or belongs to another actor.
         """
         handle = self._rows.handle(name)
-        is_given = handle is not None and (actor is None or (handle.actor.kind, handle.actor.id) == (actor.kind, actor.id))
+        is_given = handle is not None and (
+            actor is None or (handle.actor.kind, handle.actor.id) == (actor.kind, actor.id)
+        )
         opened = self.newest(handle.document_id) if handle is not None and is_given else None
         if handle is None or opened is None:
             raise BufferClosedError
