@@ -189,10 +189,9 @@ class SyncManager:
         await asyncio.sleep(min(self.context.settings.mirror_probe_seconds, LONGEST_PAUSE_SECONDS))
         await self._look_for_added()
         waiting = [mirror for mirror in self._mirrors if mirror.worker.waits_for_look]
-        looked = self.context.journal.tree_index.looked
         try:
             # Only once: a paused mirror still waits after that look.
-            if waiting and await self.context.workers.run(looked) is None:
+            if waiting and await self.context.workers.run(self.context.journal.tree_index.looked) is None:
                 await look()
         except FileToolsError as exc:
             for mirror in waiting:
