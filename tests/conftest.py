@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import gc
 import os
 import shutil
 import signal
@@ -16,6 +17,9 @@ from hypothesis import HealthCheck, settings
 
 if TYPE_CHECKING:
     from filetools.facade.facade import FileToolsFacade
+
+# What is imported and collected stays; looking through it for garbage again and again takes a third of the time.
+gc.disable()
 
 # `nohup` ignores SIGHUP, a shell ignores SIGINT for jobs in its background, and children inherit both. Tests send these
 # signals to their children, which must get them as in a terminal.
@@ -64,6 +68,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         del others[:more]
         left -= size
     items[:] = [item for share in shares for item in share] + others
+
+
+def pytest_collection_finish() -> None:
+    gc.freeze()
+    gc.enable()
 
 
 @pytest.fixture

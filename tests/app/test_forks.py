@@ -16,7 +16,7 @@ import os, signal, sys
 def forked(leave):
     child = os.fork()
     if child == 0:
-        signal.alarm(10)  # kills it if it hangs
+        signal.alarm(60)  # kills it if it hangs
         leave(3)
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 """

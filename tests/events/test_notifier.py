@@ -17,7 +17,7 @@ import pytest
 
 from filetools.events.notifier import POLL_SECONDS, Notifier
 from tests.support.inside import is_polling
-from tests.support.watching import run_child, until
+from tests.support.opened import steps_until as until
 
 NOTIFY = (
     "import sys, pathlib; from filetools.events.notifier import Notifier; Notifier(pathlib.Path(sys.argv[1])).notify()"
@@ -80,7 +80,7 @@ async def test_a_ring_of_another_process_is_heard(tmp_path: Path, use_inotify: b
     notifier, ear = Notifier(tmp_path / "notify", use_inotify=use_inotify), Ear()
     notifier.listen(ear)
     assert is_polling(notifier) is not use_inotify
-    await asyncio.to_thread(run_child, NOTIFY, tmp_path / "notify")
+    await asyncio.to_thread(lambda: subprocess.run([sys.executable, "-c", NOTIFY, tmp_path / "notify"], check=True))
     await until(lambda: ear.count > 0)
     notifier.close()
 

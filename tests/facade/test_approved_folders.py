@@ -40,7 +40,7 @@ async def opened(root: Path, **settings: Any) -> AsyncIterator[FileToolsFacade]:
 async def asking(root: Path) -> AsyncIterator[FileToolsFacade]:
     """As `opened`, with a person asked about every call of the agent."""
     grow(root, {"d": None, "d/mcp.json": b"harmless\n", "d/sub": None, "d/sub/notes": b"notes\n"})
-    async with filetools.open(root, permissions="ask", settings={**QUIET, "approval_wait_seconds": 5.0}) as files:
+    async with filetools.open(root, permissions="ask", settings={**QUIET, "approval_wait_seconds": 60.0}) as files:
         yield files.for_actor(ALICE)
 
 

@@ -35,7 +35,7 @@ WRITES: dict[str, tuple[Call, str]] = {
 @asynccontextmanager
 async def opened(root: Path, **settings: Any) -> AsyncIterator[FileToolsFacade]:
     (root / "a.txt").write_text(OLD)
-    settings = {**QUIET, "approval_wait_seconds": 5.0, **settings}
+    settings = {**QUIET, "approval_wait_seconds": 60.0, **settings}
     async with filetools.open(root, permissions="ask", settings=settings) as files:
         yield files.for_actor(ALICE)
 

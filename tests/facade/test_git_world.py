@@ -9,9 +9,8 @@ import pytest
 import filetools
 from filetools.facade.facade import FileToolsFacade
 from tests.support.hostile_repository import git
-from tests.support.opened import until_watched
+from tests.support.opened import steps_until, until_watched
 from tests.support.people import Person
-from tests.support.watching import until
 
 QUIET = {"durability": "relaxed", "watch": False}
 
@@ -55,7 +54,7 @@ async def test_a_change_of_a_tracked_file_is_heard_although_it_is_ignored(root: 
         files.on("file:*", lambda event: heard.append(event.path))
         (root / "dist/built.js").write_text("two\n")
         (root / "dist/app.js").write_text("two\n")
-        await until(lambda: "dist/app.js" in heard)
+        await steps_until(lambda: "dist/app.js" in heard)
     assert heard == ["dist/app.js"]
 
 

@@ -198,7 +198,7 @@ async def test_an_editor_that_opens_a_file_sees_nothing_of_changes_that_are_refu
 
         def remove() -> None:
             is_in_file.set()
-            is_open.wait(5)
+            is_open.wait(60)
             (tmp_path / "b.txt").unlink()
 
         plan.acts["read"] = patch

@@ -53,7 +53,7 @@ ALL = {**READS, **WRITES, **DELETES}
 async def opened(root: Path, preset: Preset = "allow", **settings: Any) -> AsyncIterator[FileToolsFacade]:
     """Open a root for an agent called Alice."""
     grow(root, BEFORE)
-    settings = {**QUIET, "approval_wait_seconds": 5.0, **settings}
+    settings = {**QUIET, "approval_wait_seconds": 60.0, **settings}
     async with filetools.open(root, permissions=preset, settings=settings) as files:
         yield files.for_actor(ALICE)
 

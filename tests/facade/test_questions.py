@@ -21,7 +21,7 @@ from tests.support.peers import peer
 from tests.support.people import ALICE, EDITOR, Person
 
 Call = Callable[[FileToolsFacade], Awaitable[Any]]
-ASK = {**QUIET, "permissions": "ask", "approval_wait_seconds": 5.0}
+ASK = {**QUIET, "permissions": "ask", "approval_wait_seconds": 60.0}
 BIG = "calm text\n" * 300_000
 DELETION = "*** Begin Patch\n*** Delete File: a.txt\n*** End Patch"
 

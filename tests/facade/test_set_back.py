@@ -202,6 +202,21 @@ async def test_a_file_that_was_only_hashed_is_kept_before_it_is_replaced_though_
         assert snapshot(tmp_path) == {"c.txt": b"precious"}
 
 
+async def test_an_empty_folder_that_is_made_again_has_its_mode(tmp_path: Path) -> None:
+    hook = Once("remove_empty_directory", failing(full_disk), at=2)
+    async with ScriptedOpening(tmp_path, before=hook) as files:
+        for name in ("a", "b"):
+            (tmp_path / name).mkdir(mode=0o710)
+
+        async def delete_both() -> None:
+            async with files.transaction() as tx:
+                await tx.delete_directory("a")
+                await tx.delete_directory("b")
+
+        await refused("DISK_FULL", delete_both())
+        assert [(tmp_path / name).stat().st_mode & 0o777 for name in ("a", "b")] == [0o710, 0o710]
+
+
 async def test_a_folder_that_cannot_have_its_mode_does_not_stay(tmp_path: Path) -> None:
     (tmp_path / "d").mkdir(mode=0o750)
     async with ScriptedOpening(tmp_path, before=Once("set_mode", failing(full_disk), at=1)) as files:

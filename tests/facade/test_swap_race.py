@@ -13,7 +13,7 @@ import filetools
 from filetools.facade.facade import FileToolsFacade
 from tests.support.dose import dose
 from tests.support.facade_worker import RELAXED
-from tests.support.swapper import CASES, OUTSIDE, Kind, Swapper, SwapTree, can_exchange, plant
+from tests.support.swapper import CASES, OUTSIDE, Kind, Swapper, SwapTree, plant
 
 Attempt = Callable[[FileToolsFacade, SwapTree, int], Awaitable[object]]
 
@@ -59,12 +59,6 @@ CHANGES: dict[str, tuple[Attempt, float]] = {
     "move": (move, 3),
     "folders": (make_and_remove_folder, 2),
 }
-
-
-@pytest.fixture(autouse=True)
-def _exchangeable(tmp_path: Path) -> None:
-    if not can_exchange(tmp_path):
-        pytest.skip("this file system cannot exchange names in one step")
 
 
 @pytest.mark.parametrize(("kind", "position"), CASES)

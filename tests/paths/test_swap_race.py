@@ -13,19 +13,11 @@ from filetools.paths.root import ResolverChoice
 from filetools.paths.workspace import Workspace
 from filetools.paths.workspace_path import WorkspacePath
 from tests.support.dose import dose
-from tests.support.swapper import CASES, INSIDE, KINDS, OUTSIDE, Kind, Swapper, SwapTree, can_exchange, plant
+from tests.support.swapper import CASES, INSIDE, KINDS, OUTSIDE, Kind, Swapper, SwapTree, plant
 
 OUTSIDE_NAME = "/outside"
 
 RESOLVERS: tuple[ResolverChoice, ...] = ("openat2", "walk")
-
-pytestmark = pytest.mark.usefixtures("exchangeable")
-
-
-@pytest.fixture
-def exchangeable(tmp_path: Path) -> None:
-    if not can_exchange(tmp_path):
-        pytest.skip("this file system cannot exchange names in one step")
 
 
 @pytest.fixture(params=RESOLVERS)

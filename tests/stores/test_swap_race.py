@@ -13,7 +13,7 @@ from filetools.paths.workspace import Workspace
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.stores.local import LocalStore
 from tests.support.dose import dose
-from tests.support.swapper import INSIDE, OUTSIDE, Kind, Swapper, can_exchange, plant
+from tests.support.swapper import INSIDE, OUTSIDE, Kind, Swapper, plant
 
 TRIES = 50
 RIVALS: list[tuple[Kind, int]] = [("absolute", 0), ("relative", 2), ("chain", 3), ("plain_file", 3), ("pipe", 3)]
@@ -69,8 +69,6 @@ ACTS = [replace, create_and_remove, look, list_folder, change_mode, make_and_mov
 @pytest.mark.parametrize(("kind", "position"), RIVALS, ids=[f"{kind}-{position}" for kind, position in RIVALS])
 @pytest.mark.parametrize("resolver", ["auto", "walk"])
 def test_nothing_outside_is_read_or_changed(tmp_path: Path, kind: Kind, position: int, resolver: str) -> None:
-    if not can_exchange(tmp_path):
-        pytest.skip("names cannot be exchanged here")
     tree = plant(tmp_path, kind, position)
     workspace = Workspace.open(tree.root, resolver="walk" if resolver == "walk" else "auto")
     store = LocalStore(workspace, private_directory=tree.root / ".filetools")
@@ -89,8 +87,6 @@ def test_nothing_outside_is_read_or_changed(tmp_path: Path, kind: Kind, position
 
 def test_what_a_stranger_exchanges_in_at_the_same_time_is_never_thrown_away(tmp_path: Path) -> None:
     """The link goes from name to name, also through our hidden places, but there is always one."""
-    if not can_exchange(tmp_path):
-        pytest.skip("names cannot be exchanged here")
     tree = plant(tmp_path, "absolute", 3)
     workspace = Workspace.open(tree.root)
     store = LocalStore(workspace, private_directory=tree.root / ".filetools")

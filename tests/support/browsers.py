@@ -16,9 +16,12 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, Playwright, Request, WebSocket, expect
 
 from tests.support import bearer
+from tests.support.dose import DOSE
 from tests.support.http_servers import HttpServer, http_server
 
-PROGRAMS: Final = ("chromium", "chromium-browser", "google-chrome")
+SHELL: Final = "chromium-headless-shell"
+"""The engine without the rest of a browser, which makes half the work of a page; a longer dose takes the whole."""
+PROGRAMS: Final = (*([SHELL] if DOSE <= 1 else []), "chromium", "chromium-browser", "google-chrome", SHELL)
 ARGUMENTS: Final = (
     "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
     "--disable-component-update", "--disable-sync",

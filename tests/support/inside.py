@@ -96,6 +96,11 @@ def is_at_work(files: FileToolsFacade) -> bool:
     return bool(turns._queue or turns._at_work)
 
 
+def waiting_calls(files: FileToolsFacade) -> int:
+    """How many calls of this process wait for their turn."""
+    return len(files._runner.turns._queue._waiting)
+
+
 def is_locked(files: FileToolsFacade, path: str) -> bool:
     """Whether anybody is at work on a path."""
     return files._runner.turns.holder_of(files._parts.workspace.key(WorkspacePath(path))) is not None

@@ -30,7 +30,7 @@ from filetools.paths.protected import matches_protected
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.search.walk import walk_tree
 from filetools.stores.private import state_below
-from filetools.stores.store import Displaced
+from filetools.stores.store import Displaced, FileStat
 from filetools.writer.file_sync import sync_files
 
 FOLDER: Final = "directory"
@@ -169,17 +169,15 @@ class RemoveFolderStep(FolderStep):
         self.is_recursive = recursive
         self._key = ""
         self._trashed: Displaced | None = None
-        self._mode = self._former_mode = mode
+        self._mode = mode
         self._permit = permit
         self.entries = 0
 
     def look(self, parts: Parts) -> None:
         """Check the folder and count its entries."""
-        require_folder(parts, self.path)
+        self._stat = require_folder(parts, self.path)
         refuse_state_below(parts, self.path)
         self._key = require_free(parts, self.path)
-        stat = parts.store.stat(self.path)
-        self._mode = stat.mode if self._former_mode is None and stat is not None else self._former_mode
         self.entries = 1
         for _ in walk_tree(parts.store, self.path):
             self.entries += 1
@@ -209,7 +207,8 @@ class RemoveFolderStep(FolderStep):
 
     def drafts(self) -> Sequence[Change]:
         """Return one record for the whole folder."""
-        gone = Change(operation=Operation.DELETE_DIRECTORY, path=self.path, key=self._key, mode=self._mode)
+        mode = self._stat.mode if self._mode is None else self._mode
+        gone = Change(operation=Operation.DELETE_DIRECTORY, path=self.path, key=self._key, mode=mode)
         return (gone,)
 
     def exchange(self, parts: Parts) -> None:
@@ -230,8 +229,8 @@ class RemoveFolderStep(FolderStep):
         """Rename the folder back, or make the empty one again."""
         if self._trashed is not None:
             self._trashed.put_back()
-        else:
-            parts.store.make_directory(self.path)
+        elif parts.store.make_directory(self.path):
+            parts.store.set_mode(self.path, self._stat.mode, directory=True)
 
 
 class MoveFolder(FolderStep):
@@ -286,8 +285,8 @@ class MoveFolder(FolderStep):
         parts.store.move(self._destination, self._source)
 
 
-def require_folder(parts: Parts, path: WorkspacePath) -> None:
-    """Raise unless a path is a folder.
+def require_folder(parts: Parts, path: WorkspacePath) -> FileStat:
+    """Return the facts of a folder; raises unless it is one.
 
     Raises:
         DirectoryNotFoundError, PathNotDirectoryError, SymlinkNotAllowedError
@@ -300,6 +299,7 @@ def require_folder(parts: Parts, path: WorkspacePath) -> None:
         raise SymlinkNotAllowedError(path, path)
     if stat.type != "directory":
         raise PathNotDirectoryError(path)
+    return stat
 
 
 def refuse_state_below(parts: Parts, path: WorkspacePath) -> None:
