@@ -44,9 +44,11 @@ class Feed:
         self._parts = parts
         self._grown = asyncio.Event()
         self._closed = False
+        self._reading: dict[str, asyncio.Task[FeedPage]] = {}
 
     def wake(self) -> None:
         """Wake followers because the journal may have grown; call it on the loop."""
+        self._reading = {}  # reads in progress may miss the newest records
         self._grown.set()
         self._grown = asyncio.Event()
 
@@ -87,7 +89,7 @@ class Feed:
     async def follow_pages(self, since: str | None, *, is_whole: bool = False) -> AsyncIterator[FeedPage]:
         """Yield pages of changes after a position, then new ones, until the workspace is closed.
 
-        Nothing is buffered for a slow reader, as with `follow`.
+        Followers at the same position share one read. Nothing is buffered for a slow reader, as with `follow`.
 
         Args:
             since: A position; None starts now.
@@ -106,7 +108,7 @@ class Feed:
         try:
             while not self._closed:
                 grown = self._grown
-                page = await self.page(position)
+                page = await self._shared(position)
                 if page.resync and not is_whole:
                     page = FeedPage(records=(), position=await self.position(), resync=True)
                 if page.records or page.resync:
@@ -117,6 +119,19 @@ class Feed:
         except WorkspaceGoneError:
             if not self._closed:  # else it was closed while the page was read
                 raise
+
+    async def _shared(self, since: str) -> FeedPage:
+        """Return a page, sharing a read in progress; it may miss records written meanwhile."""
+        task = self._reading.get(since)
+        if task is None:
+            reading = self._reading
+            task = reading[since] = asyncio.create_task(self.page(since), name="filetools feed")
+            task.add_done_callback(lambda _: reading.pop(since, None))
+        try:
+            return await asyncio.shield(task)
+        except asyncio.CancelledError:
+            task.add_done_callback(_forget)  # perhaps nobody else retrieves its exception
+            raise
 
     async def watch(
         self, since: str | None, *, below: WorkspacePath, key: Key, wait_seconds: float, limit: int
@@ -177,6 +192,11 @@ class Feed:
 def number_of(position: str) -> int:
     """Return the number of the last change before a position."""
     return int(position.rpartition(":")[2])
+
+
+def _forget(task: asyncio.Task[FeedPage]) -> None:
+    if not task.cancelled():
+        task.exception()
 
 
 def is_visible(record: ChangeRecord) -> bool:
