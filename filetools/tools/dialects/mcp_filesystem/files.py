@@ -22,6 +22,7 @@ from filetools.errors import (
     FileTooLargeError,
     FileToolsError,
     InvalidArgumentError,
+    PathExistsError,
     PathIsDirectoryError,
     PathTooLongError,
     SymlinkEscapeError,
@@ -110,6 +111,8 @@ def naming_its_path(handler: Handler[P]) -> Handler[P]:
             raise
         except FileToolsError as error:
             error.path = given.about()
+            if isinstance(given, SourceAndDestination) and isinstance(error, PathExistsError | PathIsDirectoryError):
+                error.path = given.destination
             raise
 
     return handle
