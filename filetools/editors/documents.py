@@ -135,7 +135,9 @@ class Documents:
             BufferClosedError: The handle does not exist or belongs to another actor.
         """
         handle = self._rows.handle(name)
-        is_given = handle is not None and (actor is None or _is_same(handle.actor, actor))
+        is_given = handle is not None and (
+            actor is None or (handle.actor.kind, handle.actor.id) == (actor.kind, actor.id)
+        )
         opened = self.newest(handle.document_id) if handle is not None and is_given else None
         if handle is None or opened is None:
             raise BufferClosedError
@@ -306,10 +308,6 @@ def changed(
 def plain_edits(edits: Iterable[TextEdit]) -> list[dict[str, int | str]]:
     """Return edits as JSON."""
     return [{"start": edit.start, "end": edit.end, "text": edit.text} for edit in edits]
-
-
-def _is_same(one: Actor, other: Actor) -> bool:
-    return (one.kind, one.id) == (other.kind, other.id)
 
 
 def _lease() -> float:

@@ -18,7 +18,7 @@ from filetools.facade.reading.feed import Feed, number_of
 from filetools.history.checkpoints import PREFIX
 from filetools.history.selection import MOST_NUMBER
 from filetools.journal.records import RecordFilter
-from filetools.models.records import ChangeRecord, Operation
+from filetools.models.records import DIRECTORY_REMOVALS, ChangeRecord
 from filetools.paths.names import require_printable
 from filetools.sessions.agent_messages import tool_calls
 from filetools.sessions.discovery import Discovery, RunScope, from_records, metadata
@@ -33,8 +33,6 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 LONGEST_SESSION: Final = 120
-_WITH_CONTENTS: Final = (Operation.MOVE_DIRECTORY, Operation.DELETE_DIRECTORY)
-"""Operations whose records do not name the files in the folder."""
 
 
 class RunCalls:
@@ -179,7 +177,8 @@ class RunCalls:
             others=(*concurrent, ()) if run.has_died else concurrent,
             roots=self._parts.workspace.spellings,
         )
-        has_folders = any(record.operation in _WITH_CONTENTS for record in records)
+        # The records of folders do not name the files in them.
+        has_folders = any(record.operation in DIRECTORY_REMOVALS for record in records)
         before = self._tree_before(run) if has_folders else {}
         calls = [] if run.has_died else tool_calls(entries_of(messages))
         found = from_records(records, scope, calls, before=before, turns=run.turns, facts=self._facts_of)

@@ -40,6 +40,9 @@ class _Manifest:
         self.faults: dict[str, None] = {}
         self.includes: list[str] = []
 
+    def read_toml(self, text: str) -> None:
+        self.data = parsed_toml(text)
+
     def fault(self, why: str) -> None:
         self.faults[_plain(why)] = None
 
@@ -175,7 +178,7 @@ def _read(folder: ProjectFolder, file: str, kind: str = "", *, most: int = _MOST
 
 
 def _pyproject(manifest: _Manifest, text: str) -> None:
-    manifest.data = parsed_toml(text)
+    manifest.read_toml(text)
     manifest.name = manifest.value(str, "project", "name") or manifest.value(str, "tool", "poetry", "name")
     manifest.require("runtime", *manifest.value(list, "project", "dependencies"))
     for extra in manifest.value(dict, "project", "optional-dependencies"):
@@ -237,7 +240,7 @@ def _package(manifest: _Manifest, text: str) -> None:
 
 
 def _cargo(manifest: _Manifest, text: str) -> None:
-    manifest.data = parsed_toml(text)
+    manifest.read_toml(text)
     manifest.name = manifest.value(str, "package", "name")
     shared = manifest.value(dict, "workspace", "dependencies")
     for keys in [(), *(("target", each) for each in manifest.value(dict, "target"))]:

@@ -176,15 +176,13 @@ def _entries(source: Source, rows: Sequence[Found], *, details: bool) -> list[di
         if not can_be_addressed:
             entry["addressable"] = False
         if details:
-            entry["modified"] = _moment(found[path].modified_ns)
+            entry["modified"] = moment(found[path].modified_ns)
         if details and kind == "file":
             entry["size"] = found[path].size
         entries.append(entry)
     return entries
 
 
-def _moment(nanoseconds: int) -> datetime | None:
-    try:
-        return _EPOCH + timedelta(0, nanoseconds // 1_000_000_000, nanoseconds // 1_000 % 1_000_000)
-    except OverflowError:  # a file system can store years after 9999
-        return None
+def moment(nanoseconds: int) -> datetime:
+    """Return nanoseconds since the epoch, at most 292 years of them, as a time in UTC."""
+    return _EPOCH + timedelta(microseconds=nanoseconds // 1000)

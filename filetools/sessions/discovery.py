@@ -14,7 +14,7 @@ from typing import Any, Final, Literal
 from msgspec import Struct
 
 from filetools.content.media import mime_type_of
-from filetools.models.records import ChangeRecord, Operation, RecordState
+from filetools.models.records import DIRECTORY_REMOVALS, ChangeRecord, Operation, RecordState
 from filetools.sessions.agent_messages import LoggedCall, path_inside
 
 logger = logging.getLogger(__name__)
@@ -24,7 +24,6 @@ DISCOVERY_HEADER: Final = "x-claude-file-discovery"
 _ON: Final = ("enabled", "true", "1")
 _UNKNOWN: Final = ("", None)
 """State of a path that existed, but of which nothing else is known."""
-_OF_FOLDERS: Final = (Operation.DELETE_DIRECTORY, Operation.MOVE_DIRECTORY)
 
 State = tuple[str, int | None]
 """Version and size of a file; the size is None if unknown."""
@@ -159,7 +158,9 @@ class _Effect:
         path, tree, left = record.path, self._tree, (record.after or "", record.size)
         source = path if record.old_path is None else record.old_path
         known = (record.before, tree.get(source, _UNKNOWN)[1]) if record.before else tree.get(source, _UNKNOWN)
-        inside = [each for each in tree if each.startswith(f"{source}/")] if record.operation in _OF_FOLDERS else []
+        inside = (
+            [each for each in tree if each.startswith(f"{source}/")] if record.operation in DIRECTORY_REMOVALS else []
+        )
         match record.operation:
             case Operation.CREATE:
                 return [(path, None, left)]

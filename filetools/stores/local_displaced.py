@@ -99,8 +99,8 @@ class LocalDisplaced(HiddenFile):
             # In this order: once no program has it open for writing, the facts are final.
             if is_open_for_writing(descriptor):
                 return False
-            now = os.fstat(descriptor)
-        return (now.st_size, now.st_mtime_ns) == (self.stat.size, self.stat.modified_ns)
+            now = to_file_stat(os.fstat(descriptor))
+        return (now.size, now.modified_ns) == (self.stat.size, self.stat.modified_ns)
 
     def put_back(self) -> None:
         """As `Displaced.put_back`; if nothing is at the former path, nothing is left to represent."""

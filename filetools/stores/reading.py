@@ -23,16 +23,19 @@ READ_TRIES: Final = 5
 _FIRST_PAUSE_SECONDS: Final = 0.001
 STILL_SECONDS: Final = 0.05
 """How long a file is watched for changes if leases are unavailable."""
+LATEST_NS: Final = 2**63 - 1
+"""In the year 2262. Files can have later times, and times before 1677; the database stores 64 bits."""
 _TYPES: Final[dict[int, EntryType]] = {stat.S_IFREG: "file", stat.S_IFDIR: "directory", stat.S_IFLNK: "symlink"}
 
 
 def to_file_stat(found: os.stat_result) -> FileStat:
     """Return a store's facts from the system's."""
+    modified = found.st_mtime_ns  # compared without `min`: this is called for every file
     return FileStat(
         _TYPES.get(stat.S_IFMT(found.st_mode), "other"),
         found.st_size,
         stat.S_IMODE(found.st_mode),
-        found.st_mtime_ns,
+        modified if -LATEST_NS <= modified <= LATEST_NS else LATEST_NS if modified > 0 else -LATEST_NS,
         found.st_ctime_ns,
         found.st_dev,
         found.st_ino,
@@ -103,8 +106,8 @@ class LocalReader:
 
     def has_changed(self) -> bool:
         """True if its bytes have changed since it was opened."""
-        now = os.fstat(self._descriptor)
-        return (now.st_size, now.st_mtime_ns) != (self.stat.size, self.stat.modified_ns)
+        now = to_file_stat(os.fstat(self._descriptor))
+        return (now.size, now.modified_ns) != (self.stat.size, self.stat.modified_ns)
 
     def close(self) -> None:
         """Release the descriptor; may be called twice."""

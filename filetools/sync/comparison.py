@@ -6,29 +6,22 @@ import hashlib
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
-from functools import lru_cache
-from pathlib import Path
 from typing import Final, Literal
 
 from msgspec import Struct, field
 
 from filetools.content.version import stat_version, version_of
 from filetools.errors import ChangedMeanwhileError, FileToolsError
-from filetools.events.types import Event
-from filetools.journal.journal import Head, Journal, View
+from filetools.journal.journal import Head, View
 from filetools.journal.tree_rows import TreeRow
 from filetools.models.records import ChangeRecord, Operation, RecordState
 from filetools.models.words import VERSION_PREFIX, EntryType
 from filetools.paths.workspace_path import WorkspacePath
-from filetools.settings import STATE_DIRECTORY, Settings
-from filetools.stores.private import FOREIGN_NAME
 from filetools.stores.store import PART_BYTES, FileStat, Store
-from filetools.sync.mirror_files import GONE, file_version
+from filetools.sync.mirror_files import GONE, SyncContext, file_version
 from filetools.tree.reading import is_text
-from filetools.writer.worker_pool import WorkerPool
 
 REMOVALS: Final = (Operation.DELETE, Operation.DELETE_DIRECTORY)
-REMEMBERED_PATHS: Final = 4096
 LARGE_BYTES: Final = 4 * 1024 * 1024
 """Size above which a file is copied in parts, after all smaller ones."""
 _YOUNG_NS: Final = 250_000_000
@@ -36,40 +29,6 @@ _YOUNG_NS: Final = 250_000_000
 
 Neither is a path with a row that is missing removed, while its folder is as young.
 """
-
-
-class SyncContext(Struct, frozen=True, kw_only=True):
-    """The surroundings of the mirrors of one workspace; lives as long as it is open."""
-
-    journal: Journal
-    primary: Store
-    directory: Path
-    """The state directory: here processes agree which of them writes to a mirror."""
-    workers: WorkerPool
-    publish: Callable[[Event], None]
-    """Publishes an event; callable from any thread."""
-    notify: Callable[[], None]
-    """Wakes other processes that have the root open."""
-    key: Callable[[WorkspacePath], str]
-    left_out: Callable[[str, bool], bool]
-    """True if a path is never mirrored because it is excluded, private or temporary; takes whether it is a directory."""
-    settings: Settings
-
-
-def leaving_out(excluded: Callable[[str, bool], bool]) -> Callable[[str, bool], bool]:
-    """Return `SyncContext.left_out`, with its results for the last paths cached.
-
-    Args:
-        excluded: True if a path, or a folder above it, is excluded from mirrors; takes whether it is a directory.
-    """
-
-    def is_left_out(path: str, is_directory: bool) -> bool:
-        parts = path.split("/")
-        if any(part.casefold() == STATE_DIRECTORY for part in parts) or FOREIGN_NAME.fullmatch(parts[-1]):
-            return True
-        return excluded(path, is_directory)
-
-    return lru_cache(REMEMBERED_PATHS)(is_left_out)
 
 
 class UnsettledError(Exception):

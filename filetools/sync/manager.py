@@ -6,8 +6,7 @@ import asyncio
 import threading
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
-from functools import partial
-from itertools import chain, count
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -22,12 +21,12 @@ from filetools.models.words import MirrorStatus
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.settings import Settings
 from filetools.stores.store import Store
-from filetools.sync.comparison import SyncContext, leaving_out
 from filetools.sync.mirror import Mirror
-from filetools.sync.mirror_files import MirrorFiles
+from filetools.sync.mirror_files import MirrorFiles, SyncContext
 from filetools.sync.synchronise import Progress, Synchronisation, failed_result, in_thread, summed
 from filetools.writer.worker_pool import WorkerPool
 
+REMEMBERED_PATHS: Final = 4096
 CLOSE_SECONDS: Final = 2.0
 """How long closing waits for a mirror; the next opening copies the rest."""
 LONGEST_PAUSE_SECONDS: Final = 1.0
@@ -56,7 +55,7 @@ class SyncManager:
         open_added: Callable[[MirrorRow], Store] | None = None,
         excluded: Callable[[str, bool], bool] = lambda path, is_directory: False,
     ) -> None:
-        """Start nothing yet.
+        """Start nothing yet; called on the loop.
 
         Args:
             journal: Keeps heads, contents and backlogs.
@@ -79,14 +78,13 @@ class SyncManager:
             publish=self._publish_on_loop,
             notify=notify,
             key=key,
-            left_out=leaving_out(excluded),
+            left_out=lru_cache(REMEMBERED_PATHS)(excluded),
             settings=settings,
         )
         self._publish = publish
         self._open_added = open_added
         self._mirrors: tuple[Mirror, ...] = ()
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._thread = 0
+        self._loop, self._thread = asyncio.get_running_loop(), threading.get_ident()
         self._is_synchronising = False
         for row, store in mirrors:
             self._attach(row, store)
@@ -178,7 +176,6 @@ class SyncManager:
 
     async def start(self) -> None:
         """Attach the mirrors that were added to the root, and begin to write to all."""
-        self._loop, self._thread = asyncio.get_running_loop(), threading.get_ident()
         for mirror in self._mirrors:
             mirror.start()
         await self._look_for_added()
@@ -192,10 +189,9 @@ class SyncManager:
         await asyncio.sleep(min(self.context.settings.mirror_probe_seconds, LONGEST_PAUSE_SECONDS))
         await self._look_for_added()
         waiting = [mirror for mirror in self._mirrors if mirror.worker.waits_for_look]
-        looked = self.context.journal.tree_index.looked
         try:
             # Only once: a paused mirror still waits after that look.
-            if waiting and await self.context.workers.run(looked) is None:
+            if waiting and await self.context.workers.run(self.context.journal.tree_index.looked) is None:
                 await look()
         except FileToolsError as exc:
             for mirror in waiting:
@@ -289,7 +285,7 @@ class SyncManager:
 
     def _attach(self, row: MirrorRow, store: Store) -> Mirror:
         taken = {mirror.name for mirror in self._mirrors}
-        names = chain(("mirror",), (f"mirror {number}" for number in count(2)))
+        names = ["mirror", *(f"mirror {number}" for number in range(2, len(taken) + 2))]
         mirror = Mirror(
             next(name for name in names if name not in taken), MirrorFiles(row, store, self.context), self.context
         )
@@ -297,8 +293,6 @@ class SyncManager:
         return mirror
 
     def _publish_on_loop(self, event: Event) -> None:
-        if self._loop is None:
-            return
         if threading.get_ident() == self._thread:
             self._publish(event)
             return

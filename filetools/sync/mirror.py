@@ -19,8 +19,7 @@ from msgspec.structs import replace
 import filetools.events as events
 from filetools.errors import FileToolsError, InternalError, StateDamagedError, SyncFailedError, WorkspaceGoneError
 from filetools.journal.backlog import RecordsForgottenError
-from filetools.sync.comparison import SyncContext
-from filetools.sync.mirror_files import MirrorFiles
+from filetools.sync.mirror_files import MirrorFiles, SyncContext
 from filetools.sync.worker import LONGEST_PAUSE_SECONDS, BacklogWorker, StoppedError
 from filetools.tree.leader import Leadership
 
@@ -94,7 +93,8 @@ class Mirror:
         digest = hashlib.sha256(self.place.encode("utf-8", "surrogateescape")).hexdigest()[:16]
         self._leadership = Leadership(context.directory, f"mirror-{digest}.lock")
         self._place_of_note = context.directory / f"mirror-{digest}.json"
-        self._thread: threading.Thread | None = None
+        # A daemon, so that the end of the process waits for no mirror.
+        self._thread = threading.Thread(target=self._run, name=f"filetools mirror {name}", daemon=True)
         self._failures = 0
         self._changed = threading.Condition()
         # Guarded by the condition:
@@ -135,8 +135,6 @@ class Mirror:
 
     def start(self) -> None:
         """Start the thread, which writes once no other process does."""
-        # A daemon, so that the end of the process waits for no mirror.
-        self._thread = threading.Thread(target=self._run, name=f"filetools mirror {self.name}", daemon=True)
         self._thread.start()
 
     def is_current(self) -> bool:
@@ -171,7 +169,7 @@ class Mirror:
             self._waiters.append(waiter)
             if not self._leadership.is_leading:  # also if it is late, so that the process that writes updates its note
                 self.wake(is_urgent=True)
-        self._answer()  # it may have everything already
+        self._answer_calls()  # it may have everything already
         return waiter
 
     def give_up(self, waiter: Waiter) -> None:
@@ -181,7 +179,7 @@ class Mirror:
                 self._waiters.remove(waiter)
                 self._late_until = max(self._late_until, waiter.number)
 
-    def _answer(self) -> None:
+    def _answer_calls(self) -> None:
         with self._changed:
             progress = self.progress
             is_over = not self.takes_calls or self._is_closed
@@ -200,7 +198,7 @@ class Mirror:
     def wait_for_look(self, seconds: float) -> None:
         """Wait until the mirror's state is known, for at most `seconds`."""
         with self._changed:
-            self._changed.wait_for(lambda: self._is_known or self.is_paused or self._thread is None, seconds)
+            self._changed.wait_for(lambda: self._is_known or self.is_paused or not self._thread.is_alive(), seconds)
 
     def set_paused(self, is_paused: bool) -> None:
         """Do not write while it is paused, so that another process may; or write again, beginning now."""
@@ -215,7 +213,7 @@ class Mirror:
         with self._changed:
             self._is_closed = True
             self._changed.notify_all()
-        if self._thread is not None:
+        if self._thread.is_alive():
             self._thread.join(seconds)  # one that hangs keeps other processes from writing until it ends
 
     # -- called by the worker ----------------------------------------------------------------------------------------
@@ -248,8 +246,8 @@ class Mirror:
             while not self._is_closed:
                 self._is_due, asked = False, self.asked
                 pause = self._round()
-                self.answer(asked)
                 with self._changed:
+                    self.answer(asked)
                     # New records do not shorten the pause of a mirror that fails.
                     self._changed.wait_for(
                         lambda: self._is_closed or self.is_urgent or (self._is_due and self.progress.is_ready), pause
@@ -263,7 +261,7 @@ class Mirror:
             with self._changed:
                 self._is_closed = True
                 self._changed.notify_all()
-            self._answer()
+            self._answer_calls()
 
     def _round(self) -> float | None:
         """Do all work that is due; returns the seconds until more may be, None if it is paused."""
@@ -295,13 +293,12 @@ class Mirror:
         )
 
     def _leads(self) -> bool:
-        if self._leadership.is_leading:
-            return True
+        was_leading = self._leadership.is_leading
         try:
             is_won = self._leadership.try_lead()
         except OSError as exc:
             raise SyncFailedError(None, f"its lock file cannot be made ({exc.strerror})") from exc
-        if is_won:
+        if is_won and not was_leading:
             # The note is of another process, which may have ended while the mirror failed.
             write_note(self._place_of_note, self.progress)
             self.worker.forget()
@@ -339,7 +336,7 @@ class Mirror:
             was_ready, self.progress, self._is_known = self.progress.is_ready, progress, True
             self._changed.notify_all()
         if self._waiters:
-            self._answer()
+            self._answer_calls()
         if was_ready and not progress.is_ready:
             self._context.publish(events.SyncPaused(reason="error"))
         elif progress.is_ready and not was_ready:

@@ -13,7 +13,10 @@ import secrets
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import Final
+
+from msgspec import Struct
 
 from filetools.content.version import hashed_parts, version_of
 from filetools.errors import (
@@ -31,21 +34,22 @@ from filetools.errors import (
     SymlinkNotAllowedError,
     SyncFailedError,
 )
+from filetools.events.types import Event
 from filetools.journal.backlog import MirrorRow
+from filetools.journal.journal import Journal
 from filetools.models.records import EXTERNAL
 from filetools.models.words import STATE_DIRECTORY, VERSION_PREFIX, EntryType
 from filetools.paths.explain import shown
 from filetools.paths.workspace_path import ROOT, WorkspacePath
+from filetools.settings import Settings
 from filetools.stores.private import foreign_name_for, state_below
 from filetools.stores.store import Displaced, FileStat, Store, make_parents, replace_file
-
-if TYPE_CHECKING:
-    from filetools.sync.comparison import SyncContext
+from filetools.writer.worker_pool import WorkerPool
 
 MARKER: Final = WorkspacePath(f"{STATE_DIRECTORY}/mirror")
 """The file with the identity of a mirror's folder."""
-_MARKER_ELSE: Final = WorkspacePath(f"{STATE_DIRECTORY}/MIRROR")
-"""The marker's name in another spelling, which finds it if the mirror's disk ignores case."""
+_STATE_ELSE: Final = WorkspacePath(STATE_DIRECTORY.upper())
+"""The state directory in another spelling, which finds it if the mirror's disk ignores case."""
 TRIES: Final = 5
 _MOST_OWN: Final = 8192
 _MOST_MARKER_BYTES: Final = 1024
@@ -58,6 +62,24 @@ _OTHER_GROUND: Final = (
 """Errors that mean that something is in the way, or that a folder is missing."""
 
 _log = logging.getLogger(__name__)
+
+
+class SyncContext(Struct, frozen=True, kw_only=True):
+    """The surroundings of the mirrors of one workspace; lives as long as it is open."""
+
+    journal: Journal
+    primary: Store
+    directory: Path
+    """The state directory: here processes agree which of them writes to a mirror."""
+    workers: WorkerPool
+    publish: Callable[[Event], None]
+    """Publishes an event; callable from any thread."""
+    notify: Callable[[], None]
+    """Wakes other processes that have the root open."""
+    key: Callable[[WorkspacePath], str]
+    left_out: Callable[[str, bool], bool]
+    """True if a path, or a folder above it, is excluded from mirrors; takes whether it is a directory."""
+    settings: Settings
 
 
 class MirrorFiles:
@@ -109,7 +131,7 @@ class MirrorFiles:
         if row.is_filled and not self.is_filled:
             # Before the first write to this folder: if the former folder returns, it lacks what was written here.
             self.renew()
-        self._look()
+        self._ignores_case = self.store.stat(_STATE_ELSE) is not None
 
     def renew(self) -> None:
         """Compare the folder as a whole in the next round: it is another one, or records of changes it lacks were removed."""
@@ -121,11 +143,6 @@ class MirrorFiles:
         mark(self.store, self.row.identity)
         self._context.journal.mirrors.filled(self.row)
         self.is_filled = True
-        self._look()
-
-    def _look(self) -> None:
-        """Find out by the marker whether the mirror's disk ignores case."""
-        self._ignores_case = self.store.stat(_MARKER_ELSE) is not None
 
     def _marker(self) -> str | None:
         try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from functools import partial
 from typing import Any, Final, TypeVar
@@ -15,8 +15,9 @@ from filetools.journal.backlog import BacklogEntry
 from filetools.models.files import SyncResult
 from filetools.paths.explain import shown
 from filetools.paths.workspace_path import ROOT, WorkspacePath
-from filetools.sync.comparison import Plan, SyncContext, compared
+from filetools.sync.comparison import Plan, compared
 from filetools.sync.mirror import Mirror
+from filetools.sync.mirror_files import SyncContext
 from filetools.writer.worker_pool import WorkerPool
 
 T = TypeVar("T")
@@ -87,12 +88,11 @@ class Synchronisation:
             raise AbortedError("The synchronisation", {"done": done, "total": self._total} if self._total else {})
 
     async def _repair(self, plan: Plan) -> None:
-        publish = self._context.publish
-        publish(events.SyncStarted(file_count=self._total, direction="to_mirror"))
+        self._context.publish(events.SyncStarted(file_count=self._total, direction="to_mirror"))
         try:
             await self._repair_all(plan)
         finally:
-            publish(
+            self._context.publish(
                 events.SyncCompleted(
                     success=not self._errors and self._synced == self._total,
                     timestamp=time.time(),
@@ -169,16 +169,14 @@ async def in_thread(work: Callable[[], T]) -> T:
 
 def failed_result(name: str, error: FileToolsError, *, preview: bool) -> SyncResult:
     """Return the result of a mirror that could not be synchronised at all."""
-    problem = {"path": name, "error": error.message, "error_code": error.code}
     return SyncResult(
         success=False, preview=preview, total_files=1, synced_files=0, failed_files=1, duration_ms=0,
-        added=[], modified=[], deleted=[], errors=[problem],
+        errors=[{"path": name, "error": error.message, "error_code": error.code}],
     )  # fmt: skip
 
 
-def summed(results: Iterable[SyncResult]) -> SyncResult:
+def summed(several: Sequence[SyncResult]) -> SyncResult:
     """Return the results of several mirrors as one."""
-    several = tuple(results)
     return SyncResult(
         success=all(result.success for result in several),
         preview=several[0].preview,

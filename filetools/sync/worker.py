@@ -13,7 +13,6 @@ import math
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from msgspec.structs import replace
@@ -40,7 +39,6 @@ from filetools.paths.explain import shown
 from filetools.paths.workspace_path import ROOT, WorkspacePath
 from filetools.sync.comparison import (
     REMOVALS,
-    SyncContext,
     UnreadableError,
     UnsettledError,
     Wanted,
@@ -48,8 +46,7 @@ from filetools.sync.comparison import (
     large_parts,
     wanted,
 )
-from filetools.sync.mirror_files import GONE, MirrorFiles, spellings
-from filetools.tree.reading import is_text
+from filetools.sync.mirror_files import GONE, MirrorFiles, SyncContext, spellings
 
 if TYPE_CHECKING:
     from filetools.sync.mirror import Mirror
@@ -165,7 +162,7 @@ class BacklogWorker:
             self._follow()
         if is_urgent or self._sync_at <= time.monotonic():
             self.make_durable()
-        if self.files.is_filled:  # else it is being compared as a whole
+        if is_urgent and self.files.is_filled:  # else it is being compared as a whole
             self._mirror.answer(asked)
 
     def _between(self) -> None:
@@ -276,7 +273,7 @@ class BacklogWorker:
             page = len(entries)
             self._seen = entries[-1].number if entries else self._seen
         self._seen = max(own, self._seen)
-        retried = {key: retry.is_refused for key, retry in self._retries.items() if retry.number and is_text(key)}
+        retried = {key: retry.is_refused for key, retry in self._retries.items() if retry.number}
         self._mirror.report(reached=self._seen, retried=retried)
 
     def _go_on(self) -> None:
@@ -341,7 +338,7 @@ class BacklogWorker:
             self._retry(twins, is_free=False)
         if goal.kind == "file":
             must_write = entry.number == 0 or entry.key in self._doubtful
-            content = partial(self._parts, path, goal) if goal.content is None else goal.content
+            content = (lambda: self._parts(path, goal)) if goal.content is None else goal.content
             self.files.put(path, content, goal.version, goal.mode, size=goal.size, must_write=must_write)
             return
         is_renamed = record is not None and self._move_again(record, path)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any, Final, TypeVar
 
@@ -275,23 +275,22 @@ def _is_repeated(first: object, second: object) -> bool:
     return first is None or second is None or (type(first) is type(second) and first == second)
 
 
-def refusal_of(errors: Sequence[Any], *, skip: int = 0, sent: object = None) -> InvalidArgumentError:
+def refusal_of(errors: Sequence[Any], *, skip: int = 0) -> InvalidArgumentError:
     """Return the error for values that a model has refused.
 
     Args:
         errors: As pydantic returns them.
         skip: Number of parts at the start of each location that do not name a parameter.
-        sent: The whole value, if the model has unions: pydantic also names the member, which callers do not write.
     """
-    return InvalidArgumentError(_joined([problem_text(each, skip=skip, sent=sent) for each in errors]))
+    return InvalidArgumentError(_joined([problem_text(each, skip=skip) for each in errors]))
 
 
-def problem_text(error: Mapping[str, Any], *, skip: int = 0, sent: object = None) -> str:
+def problem_text(error: Mapping[str, Any], *, skip: int = 0) -> str:
     """Return one of pydantic's errors as a sentence; arguments as for `refusal_of`."""
-    location = error["loc"][skip:]
-    name = place_of(location if sent is None else [*_written(location, sent)])
+    name = place_of(error["loc"][skip:])
     if error["type"].startswith("union_tag_"):  # the parameter that selects the member
-        name = place_of((name, error["ctx"]["discriminator"].strip(_QUOTE)))
+        selector = error["ctx"]["discriminator"].strip(_QUOTE)
+        name, error = place_of((name, selector)), {**error, "input": error["input"].get(selector)}
     match error["type"]:
         case "json_invalid":  # FastAPI locates it by its position
             return f"The JSON value: {reason_of(error)}"
@@ -300,17 +299,6 @@ def problem_text(error: Mapping[str, Any], *, skip: int = 0, sent: object = None
         case "extra_forbidden":
             return f"Unknown parameter {name!r}"
     return f"{f'Parameter {name!r}' if name else 'The JSON value'}: {reason_of(error)}"
-
-
-def _written(location: Sequence[int | str], sent: Any) -> Iterator[int | str]:
-    """Yield the parts of a location that are in the value, and last the name of a missing parameter."""
-    for part in location:
-        try:
-            sent = sent[part]
-        except (LookupError, TypeError):
-            if part is not location[-1] or not isinstance(sent, Mapping):
-                continue
-        yield part
 
 
 def place_of(location: Sequence[int | str]) -> str:
@@ -331,7 +319,7 @@ def reason_of(error: Mapping[str, Any]) -> str:
             return str(context["error"])
     form = _EXPECTED.get(error["type"])
     expected = error["msg"].removeprefix("Input should be ") if form is None else form.format_map(context)
-    return f"expected {expected}, got {_shown(context.get('tag', error['input']))}"
+    return f"expected {expected}, got {_shown(error['input'])}"
 
 
 def _joined(problems: Sequence[str]) -> str:

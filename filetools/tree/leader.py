@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Final
 
 from filelock import lock_descriptor
 
-from filetools.journal.storage.gate import abandon_in_child
-
-_FLAGS: Final = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
+from filetools.journal.storage.gate import OPEN_OR_NEW, abandon_in_child
 
 
 class Leadership:
@@ -42,7 +39,7 @@ class Leadership:
         if self.is_leading:
             return True
         # Opened for each try, because the file may have been replaced since; a follower holds nothing open.
-        descriptor = os.open(self._place, _FLAGS, 0o600)
+        descriptor = os.open(self._place, OPEN_OR_NEW, 0o600)
         try:
             is_won = lock_descriptor(descriptor, blocking=False)
         except OSError:

@@ -18,12 +18,12 @@ from filetools.errors import (
     InvalidArgumentError,
     LockTimeoutError,
     StateDamagedError,
-    StorageFailedError,
     WorkspaceGoneError,
 )
 from filetools.journal.commit import CommitDraft
 from filetools.journal.journal import Journal
 from filetools.journal.storage.gate import abandon_in_child
+from filetools.journal.storage.translation import TRANSLATED
 from filetools.journal.tree_rows import Identity
 from filetools.locks.holder import LockInfo, from_line, to_line
 from filetools.models.records import ChangeRecord
@@ -178,44 +178,29 @@ class Turns:
 
     def _serve(self) -> None:
         while self._queue.is_due():
-            try:
-                self._gate.enter()
-            except LockTimeoutError:
-                continue  # to see whether a call is still waiting
-            except Exception as exc:  # noqa: BLE001 - raised again where the calls are awaited
-                self._fail(exc)
-                continue
             calls, again = list[TurnCall](), list[TurnCall]()
             self.publisher.begin()
             try:
+                with TRANSLATED:
+                    self._gate.enter()
                 self._take_turn(calls, again)
             except BaseException as exc:  # noqa: BLE001 - raised again where the calls are awaited
-                _log.exception("a turn failed")
-                calls = calls or self._claimed()
-                for call in calls:
-                    if not (call in again or call.is_finished or call.error is not None):
-                        quietly(call.work.abandon)
-                        call.fail(exc)
+                if self._gate.is_held_here() or not isinstance(exc, LockTimeoutError):
+                    _log.exception("a turn failed")
+                    calls = calls or [call for call in self._queue.due() if self._queue.claim(call)]
+                    for call in calls:
+                        if not (call in again or call.is_finished or call.error is not None):
+                            quietly(call.work.abandon)
+                            call.fail(exc)
             self._at_work = ()
-            with suppress(OSError):  # the descriptor is gone, and with it the lock
-                self._gate.leave()
+            if self._gate.is_held_here():
+                with suppress(OSError):  # the descriptor is gone, and with it the lock
+                    self._gate.leave()
             if calls:
                 self._end_all(calls, again)
                 quietly(self._made)
             else:
                 self.publisher.drop()
-
-    def _fail(self, error: Exception) -> None:
-        """Fail all waiting calls: no turn can begin."""
-        calls = self._claimed()
-        for call in calls:
-            call.fail(error if isinstance(error, FileToolsError) else StorageFailedError("the journal", str(error)))
-        if calls:
-            self.publisher.begin()
-            self._end_all(calls, [])
-
-    def _claimed(self) -> list[TurnCall]:
-        return [call for call in self._queue.due() if self._queue.claim(call)]
 
     def _end_all(self, calls: Sequence[TurnCall], again: list[TurnCall]) -> None:
         for call in calls:

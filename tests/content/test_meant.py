@@ -9,6 +9,7 @@ import random
 
 import pytest
 
+from filetools.content.editing.closest import MOST_PLACES, lines_around
 from filetools.content.editing.edits import Edit, EditOutcome, apply_edits
 from filetools.content.formats import TextFormat
 from filetools.content.patching.patches import apply_file_patch, parse_patch
@@ -111,3 +112,19 @@ def test_a_repaired_change_is_the_one_that_was_meant() -> None:
         )[: len(new)]
         assert made[-len(kept[first + count :]) - 1 :] == [*kept[first + count :], ""]
     assert done > 100
+
+
+def test_a_place_is_shown_with_the_lines_around_it_as_they_are() -> None:
+    text = "a\r\n\tb\nc\nd\ne"
+    assert lines_around(text, [1, 3, 5]) == [
+        {"line": 1, "text": "a\r\n\tb\n"},
+        {"line": 3, "text": "\tb\nc\nd\n"},
+        {"line": 5, "text": "d\ne"},
+    ]
+    assert lines_around(text, [2], height=2) == [{"line": 2, "text": "a\r\n\tb\nc\nd\n"}]
+
+
+def test_places_on_one_line_are_one_and_only_the_first_few_are_shown() -> None:
+    text = "x\n" * 20
+    assert [each["line"] for each in lines_around(text, [2, 2, 3])] == [2, 3]
+    assert len(lines_around(text, range(1, 20))) == MOST_PLACES

@@ -436,3 +436,19 @@ async def test_a_file_that_comes_back_after_the_look_is_published_as_created(
         assert told[-4:] == [
             ("delete_directory", "d"), ("create_directory", "d"), ("create", "d/a.txt"), ("modify", "d/a.txt"),
         ]  # fmt: skip
+
+
+@pytest.mark.parametrize("seconds", [20_000_000_000, 300_000_000_000, -300_000_000_000])
+async def test_a_file_of_a_far_year_hinders_no_look_and_no_call(tmp_path: Path, seconds: int) -> None:
+    (tmp_path / "a.txt").write_text("one")
+    try:
+        os.utime(tmp_path / "a.txt", (seconds, seconds))
+    except OSError:
+        pytest.skip("this file system has no such years")
+    async with filetools.open(tmp_path, settings=RELAXED) as files:
+        assert (await files.look()).unread == []
+        assert (await files.read_file("a.txt")).content == "one"
+        assert (await files.file_info("a.txt", times=True)).modified == (await files.list_files()).entries[0].modified
+        await files.write_file("a.txt", "two", expected_version=(await files.read_file("a.txt")).version)
+        await files.checkpoint("now")
+        assert (await files.look()).unread == []

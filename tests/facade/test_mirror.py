@@ -13,7 +13,8 @@ from filetools.journal.records import Change
 from filetools.models.records import SYSTEM, Operation
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.sync import worker
-from filetools.sync.comparison import SyncContext, Wanted, wanted
+from filetools.sync.comparison import Wanted, wanted
+from filetools.sync.mirror_files import SyncContext
 from tests.support.crashing import snapshot
 from tests.support.mirror_worlds import (
     FOR_EVER_SECONDS,
@@ -70,22 +71,6 @@ async def test_a_tampered_mirror_is_found_mended_and_its_bytes_kept(tmp_path: Pa
         versions = [entry.version for entry in (await files.versions("a.txt")).versions]
         texts = {(await files.read_file("a.txt", version=version)).content for version in versions}
         assert texts == {"agent\n", "stranger\n"}
-
-
-async def test_the_backlog_survives_a_restart(tmp_path: Path) -> None:
-    root, folder = tmp_path / "root", tmp_path / "mirror"
-    root.mkdir()
-    hang = Hang("prepare", "probe", "move", "remove")
-    mirror = scripted(local_store(folder), before=hang)
-    hang.on()
-    async with filetools.open(root, mirror=mirror, settings={**QUICK, "mirror_wait_seconds": WAIT_SECONDS}) as files:
-        await files.write_file("a.txt", "1")
-        await files.write_file("b.txt", "2")
-        await files.delete_file("b.txt")
-    hang.off()
-    async with filetools.open(root, mirror=folder, settings=QUICK) as files:
-        await caught_up(files)
-    assert snapshot(folder) == snapshot(root) == {"a.txt": b"1"}
 
 
 async def test_a_file_made_anew_has_its_own_mode_in_a_mirror_that_still_holds_the_former_one(tmp_path: Path) -> None:

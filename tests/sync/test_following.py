@@ -90,7 +90,7 @@ async def test_an_error_of_the_mirror_is_told_once_and_leaves_the_entry(tmp_path
     mirror = scripted(local_store(tmp_path / "mirror"), before=fail)
     async with world(tmp_path, mirror, mirror_probe_seconds=0.01) as opened:
         assert await opened.write("a", b"1") == "pending"
-        await opened.until_paid()
+        await opened.until(lambda: opened.owed() == 0 and bool(opened.named("sync:resumed")))
         assert opened.events == [
             SyncError(error="Storage failed at a: broken", error_code="INTERNAL"),
             SyncPaused(reason="error"),

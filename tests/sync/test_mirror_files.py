@@ -13,10 +13,12 @@ import pytest
 from filetools.content.version import version_of
 from filetools.errors import AbortedError, DiskFullError, StorageFailedError
 from filetools.journal.backlog import BacklogEntry
+from filetools.journal.records import Change
+from filetools.models.records import ChangeRecord, Operation
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.sync import worker
 from tests.support.inside import mirror_of
-from tests.support.mirror_worlds import local_store, scripted, tree, world
+from tests.support.mirror_worlds import hurry, local_store, scripted, tree, world
 
 
 @pytest.mark.parametrize("moment", ["Displaced.is_untouched", "Displaced.read", "Displaced.discard"])
@@ -150,29 +152,53 @@ async def test_a_synchronisation_does_not_wait_for_a_large_file_that_it_did_not_
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(worker, "_LONGEST_LOOK_SECONDS", 0.0)
-    is_found, is_synced, large = threading.Event(), threading.Event(), BacklogEntry(key="big", path="big", number=0)
+    content, records, is_synced = b"x" * LARGE_BYTES, list[ChangeRecord](), threading.Event()
+    change = Change(operation=Operation.MODIFY, path="big", key="big", after=version_of(content), size=LARGE_BYTES)
 
-    def find_large(method: str, path: str) -> None:
+    def change_large(method: str, path: str) -> None:
         if (method, path) == ("Prepared.exchange", "a"):
-            opened.journal.backlog.add("mirror", [large])
-            is_found.set()
+            (opened.root / "big").write_bytes(content)
+            records.extend(opened.commit(change))
+            opened.journal.marks.applied([records[0].number])
 
     def wait(method: str, path: str) -> None:
-        if (method, path, is_found.is_set()) == ("Reader.read_at", "big", True):
+        if (method, path) == ("Reader.read_at", "big") and records:
             is_synced.wait(0.2)  # for each of many parts
 
-    mirror, copy = scripted(local_store(tmp_path / "mirror"), before=find_large), tmp_path / "mirror/big"
+    mirror = scripted(local_store(tmp_path / "mirror"), before=change_large)
     async with world(tmp_path, mirror, is_started=False) as opened:
         for folder in (opened.root, tmp_path / "mirror"):
             _make_sparse(folder / "big")
-        former = copy.stat().st_ino
         await opened.build(primary=scripted(opened.primary, before=wait)).start()
         (opened.root / "a").write_bytes(b"1")
         assert (await opened.manager.sync_all()).added == ["a"]
-        assert copy.stat().st_ino == former
+        for _ in range(4):  # rounds while the file is copied
+            await opened.run(lambda: mirror_of(opened.manager).wait_for_round(60))
+        hurry(opened.manager)
+        assert await opened.manager.follow(records) == "pending"
+        assert tree(mirror) != tree(opened.primary)
         is_synced.set()
         await opened.until_paid()
-        assert copy.stat().st_ino != former
+        assert tree(mirror) == tree(opened.primary)
+
+
+async def test_requests_during_a_comparison_of_the_whole_mirror_are_answered_after_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(worker, "_LONGEST_LOOK_SECONDS", 0.0)
+    reached, never = threading.Event(), threading.Event()
+
+    def slow(method: str, path: str) -> None:
+        if (method, path) == ("Reader.read_at", "big"):
+            reached.set()
+            never.wait(0.01)  # for each of many parts
+
+    async with world(tmp_path, local_store(tmp_path / "mirror"), is_filled=False, is_started=False) as opened:
+        for folder in (opened.root, tmp_path / "mirror"):
+            _make_sparse(folder / "big")
+        await opened.build(primary=scripted(opened.primary, before=slow)).start()
+        await opened.run(lambda: reached.wait(60) and mirror_of(opened.manager).wait_for_round(60))
+        assert opened.journal.mirrors.register("mirror").is_filled
 
 
 async def test_an_aborted_synchronisation_copies_no_large_file_that_waits(tmp_path: Path) -> None:

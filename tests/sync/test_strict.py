@@ -103,14 +103,3 @@ async def test_a_paused_mirror_refuses(inner: LocalStore, tmp_path: Path) -> Non
         error = await refused("SYNC_FAILED", files.write_file("a", "1"))
         assert "is paused" in error.message
         assert snapshot(root) == BEFORE
-
-
-async def test_a_strangers_text_is_kept_here_too(inner: LocalStore, tmp_path: Path) -> None:
-    async with strictly(tmp_path, inner, lambda method, path: None) as (files, _):
-        (tmp_path / "mirror" / "a").write_bytes(b"theirs")
-        assert (await files.write_file("a", "new")).mirror == "in_sync"
-        texts = [
-            (await files.read_file("a", version=each.version)).content for each in (await files.versions("a")).versions
-        ]
-        assert "theirs" in texts
-        assert tree(inner)["a"] == b"new"

@@ -106,7 +106,7 @@ async def test_one_failing_file_does_not_stop_the_rest(inner: LocalStore, tmp_pa
         if method == "prepare" and path == "b":
             raise AccessDeniedError(path)
 
-    async with world(tmp_path, scripted(inner, before=fail)) as opened:
+    async with world(tmp_path, scripted(inner, before=fail), mirror_probe_seconds=FOR_EVER_SECONDS) as opened:
         await opened.write("0", b"0")
         plant(opened.root, {"a": b"1", "b": b"2", "c": b"3"})
         result = await opened.manager.sync_all()

@@ -43,7 +43,6 @@ class PagedText:
 
     def __init__(self, text: str, page_size: int) -> None:
         self.text = text
-        self.page_size = page_size
         self._starts, self._first_lines = _cut(text, page_size)
         ends = self._first_lines[-1] + text.count("\n", self._starts[-1]) - 1
         self.total_lines = max(1, ends + (not text.endswith("\n"))) if text else 1

@@ -62,17 +62,10 @@ class Feed:
             InvalidArgumentError: The position is malformed, or `limit` is not 1 to 1000.
             WorkspaceGoneError: The workspace was closed.
         """
-        if self._closed:
-            raise WorkspaceGoneError(CLOSED)
         if not 1 <= limit <= PAGE_RECORDS:
             raise InvalidArgumentError(f"limit must be 1 to {PAGE_RECORDS}, not {limit}")
         number, resync = self._parse(since)
         return await self._parts.workers.run(partial(self._read, number, limit, resync))
-
-    @property
-    def growth(self) -> asyncio.Event:
-        """Set once the journal has grown or the workspace was closed; get it before reading a page."""
-        return self._grown
 
     async def position(self) -> str:
         """Return the position after the newest change."""
@@ -125,6 +118,30 @@ class Feed:
             if not self._closed:  # else it was closed while the page was read
                 raise
 
+    async def watch(
+        self, since: str | None, *, below: WorkspacePath, key: Key, wait_seconds: float, limit: int
+    ) -> WatchResult:
+        """Return changes after a position; waits for the first one. See `SearchCalls.watch_changes`."""
+        if not 0 <= wait_seconds <= LONGEST_WAIT_SECONDS:
+            raise InvalidArgumentError(f"wait_seconds must be 0 to {LONGEST_WAIT_SECONDS:g}, not {wait_seconds}")
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + wait_seconds
+        position = since if since is not None else await self.position()
+        while True:
+            grown = self._grown
+            page = await self.page(position, limit=limit)
+            if page.resync:
+                return WatchResult(path=below, changes=[], position=await self.position(), resync=True)
+            found = [record for record in page.records if concerns(record, below, key)]
+            is_over = page.position == position and loop.time() >= deadline
+            if found or is_over:
+                return WatchResult(path=below, changes=list(map(change_entry, found)), position=page.position)
+            if page.position == position:
+                with suppress(TimeoutError):
+                    async with asyncio.timeout_at(deadline):
+                        await grown.wait()
+            position = page.position
+
     def _newest(self) -> str:
         return f"{self._parts.journal.epoch}:{self._parts.journal.positions().visible}"
 
@@ -165,31 +182,6 @@ def number_of(position: str) -> int:
 def is_visible(record: ChangeRecord) -> bool:
     """True if readers of the feed see a record."""
     return record.operation is not Operation.FOUND and record.state is RecordState.APPLIED
-
-
-async def watch(
-    feed: Feed, since: str | None, *, below: WorkspacePath, key: Key, wait_seconds: float, limit: int
-) -> WatchResult:
-    """Return changes after a position; waits for the first one. See `SearchCalls.watch_changes`."""
-    if not 0 <= wait_seconds <= LONGEST_WAIT_SECONDS:
-        raise InvalidArgumentError(f"wait_seconds must be 0 to {LONGEST_WAIT_SECONDS:g}, not {wait_seconds}")
-    loop = asyncio.get_running_loop()
-    deadline = loop.time() + wait_seconds
-    position = since if since is not None else await feed.position()
-    while True:
-        growth = feed.growth
-        page = await feed.page(position, limit=limit)
-        if page.resync:
-            return WatchResult(path=below, changes=[], position=await feed.position(), resync=True)
-        found = [record for record in page.records if concerns(record, below, key)]
-        is_over = page.position == position and loop.time() >= deadline
-        if found or is_over:
-            return WatchResult(path=below, changes=list(map(change_entry, found)), position=page.position)
-        if page.position == position:
-            with suppress(TimeoutError):
-                async with asyncio.timeout_at(deadline):
-                    await growth.wait()
-        position = page.position
 
 
 def listed(given: Sequence[T]) -> list[T]:

@@ -10,7 +10,6 @@ import re
 import time
 from collections.abc import AsyncIterator
 from contextlib import closing, suppress
-from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Final
 
@@ -42,6 +41,7 @@ from filetools.models.files import ReadResult
 from filetools.models.records import Actor
 from filetools.models.words import VERSION_PREFIX
 from filetools.paths.workspace_path import WorkspacePath
+from filetools.search.listing import moment
 from filetools.stores.store import FileStat, Reader
 
 NO_HOP_BYTES: Final = 256 * 1024
@@ -52,7 +52,6 @@ SHORTEST_PREFIX: Final = 4
 """Minimum number of hex digits of a shortened version."""
 _SHORT_VERSION: Final = re.compile(r"[0-9a-f]{4,64}")
 _FULL_VERSION: Final = re.compile(r"[0-9a-f]{64}")
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def read_now(parts: Parts, path: WorkspacePath, request: ReadRequest, actor: Actor) -> ReadResult | None:
@@ -320,11 +319,6 @@ def _byte_part(
     more = end < source.size
     shown = base64.b64encode(content).decode("ascii")
     return {"content": shown, "truncated": more, "next_offset": end if more else None}
-
-
-def moment(nanoseconds: int) -> datetime:
-    """Return nanoseconds since the epoch as a time in UTC."""
-    return _EPOCH + timedelta(microseconds=nanoseconds // 1000)
 
 
 def full_version(parts: Parts, path: WorkspacePath, version: str, actor: Actor) -> str:

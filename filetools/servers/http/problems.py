@@ -154,8 +154,7 @@ def _problem_for(request: Request, error: Exception) -> Refusal:
         case ClientDisconnect():
             return Refusal(400, "ABORTED", "The client has disconnected")
         case RequestValidationError():
-            # The first part says where it was sent.
-            return problem_of(refusal_of(error.errors(), skip=1, sent=error.body))
+            return problem_of(refusal_of([{**each, "loc": _named(each["loc"])} for each in error.errors()]))
         case HTTPException():
             headers = dict(error.headers or {})
             if error.status_code == 405:
@@ -165,6 +164,11 @@ def _problem_for(request: Request, error: Exception) -> Refusal:
         case _:
             sentence = "The request failed unexpectedly; see the log of the server"
             return problem_of(InternalError(sentence))
+
+
+def _named(location: Sequence[int | str]) -> Sequence[int | str]:
+    """Return the parts of a location that callers write: not the first, and of an operation not the kind, which `op` says."""
+    return (*location[1:3], *location[4:]) if location[1:2] == ("operations",) else location[1:]
 
 
 def _methods(request: Request) -> list[str]:

@@ -45,10 +45,12 @@ def test_the_problem_says_in_our_words_what_is_wrong(client: httpx2.Client) -> N
         "Parameter 'limit': expected an integer, got 'x' (a string)",
         "Unknown parameter 'unknown'",
     ]
-    answer = client.post("/v1/transactions", json={"operations": [{"op": "write", "path": "a"}]})
-    assert answer.json()["detail"] == "Missing parameter 'operations[0].content'"
-    answer = client.post("/v1/transactions", json={"operations": [{"op": "wrte", "path": "a"}]})
-    assert answer.json()["detail"].startswith("Parameter 'operations[0].op': expected one of 'write', ")
+    for operation, told in (
+        ({"op": "write", "path": "a"}, "Missing parameter 'operations[0].content'"),
+        ({"op": "patch", "patch": 5}, "Parameter 'operations[0].patch': expected a string, got 5 (an integer)"),
+        ({"op": 5}, "Parameter 'operations[0].op': expected one of 'write', "),
+    ):
+        assert client.post("/v1/transactions", json={"operations": [operation]}).json()["detail"].startswith(told)
     answer = client.post("/v1/transactions", content=b"{", headers={"Content-Type": "application/json"})
     assert answer.json()["detail"].startswith("The JSON value: invalid JSON: ")
     assert len(client.post("/v1/transactions", json={"n" * 5000: 1}).text) < 1000

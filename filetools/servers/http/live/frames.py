@@ -142,7 +142,8 @@ def frame_of(plain: object) -> Hello | Request:
     try:
         return _FRAME.validate_python(plain)
     except ValidationError as exc:
-        raise refusal_of(exc.errors(), sent=plain) from exc
+        # A frame of a known type is located by its type first.
+        raise refusal_of(exc.errors(), skip=1) from exc
 
 
 def pending_request(request: ApprovalRequest) -> dict[str, Any]:
