@@ -18,7 +18,7 @@ from msgspec import Meta, Struct, ValidationError, convert, structs, to_builtins
 from filetools.content.differences.diff import minimal_edits
 from filetools.content.differences.transforming import transform
 from filetools.content.editing.text_edits import TextEdit, apply_text_edits, composed, is_exact, splice
-from filetools.content.formats import TextFormat, decode, encode
+from filetools.content.formats import UTF8, TextFormat, decode, encode
 from filetools.content.version import version_of
 from filetools.content.wire import from_wire, to_wire, wire_text
 from filetools.editors.shown import as_units, edits_as_units, edits_from_units, from_units
@@ -68,12 +68,17 @@ class OpenText(Struct, frozen=True, kw_only=True, dict=True):
         )
 
     @cached_property
-    def content(self) -> bytes:
-        """The bytes of the text: as `to_bytes`, or in UTF-8 if the file's encoding lacks a character."""
+    def shown(self) -> tuple[bytes, TextFormat]:
+        """The bytes of the text, and how they are text: as `to_bytes`, or UTF-8 if the file's encoding lacks a character."""
         try:
-            return self.to_bytes()
+            return self.to_bytes(), self.document.text_format
         except EncodingError:
-            return self.text.encode("utf-8", "surrogatepass")
+            return self.text.encode("utf-8", "surrogatepass"), UTF8
+
+    @property
+    def content(self) -> bytes:
+        """The bytes of `shown`."""
+        return self.shown[0]
 
     @cached_property
     def version(self) -> str:
@@ -135,7 +140,9 @@ class Documents:
             BufferClosedError: The handle does not exist or belongs to another actor.
         """
         handle = self._rows.handle(name)
-        is_given = handle is not None and (actor is None or _is_same(handle.actor, actor))
+        is_given = handle is not None and (
+            actor is None or (handle.actor.kind, handle.actor.id) == (actor.kind, actor.id)
+        )
         opened = self.newest(handle.document_id) if handle is not None and is_given else None
         if handle is None or opened is None:
             raise BufferClosedError
@@ -306,10 +313,6 @@ def changed(
 def plain_edits(edits: Iterable[TextEdit]) -> list[dict[str, int | str]]:
     """Return edits as JSON."""
     return [{"start": edit.start, "end": edit.end, "text": edit.text} for edit in edits]
-
-
-def _is_same(one: Actor, other: Actor) -> bool:
-    return (one.kind, one.id) == (other.kind, other.id)
 
 
 def _lease() -> float:

@@ -73,7 +73,6 @@ class Buffers:
         Raises:
             BufferClosedError
         """
-        self._runner.check_open()
         return await self._parts.workers.run(lambda: self._describe(handle, self._parts.documents.held(handle)))
 
     async def change(
@@ -132,7 +131,6 @@ class Buffers:
             ResyncRequiredError: The version is too old.
             InvalidArgumentError: The document has no such version.
         """
-        self._runner.check_open()
         return await self._parts.workers.run(partial(self._since, handle, buffer_version))
 
     async def save(

@@ -185,7 +185,6 @@ class FileToolsFacade(ReadCalls, SearchCalls, BodyCalls, TreeCalls, HistoryCalls
         Raises:
             WorkspaceGoneError: The workspace was closed.
         """
-        self._runner.check_open()
         return await self._feed.position()
 
     def answer_approvals(self, approver: Approver) -> Attendance:
@@ -233,7 +232,6 @@ class FileToolsFacade(ReadCalls, SearchCalls, BodyCalls, TreeCalls, HistoryCalls
 
     async def approvals(self) -> tuple[ApprovalRequest, ...]:
         """Return the open approval requests of all processes, oldest first."""
-        self._runner.check_open()
         approvals = self._parts.gatekeeper.approvals
         await approvals.look()
         return tuple(approvals.open_requests())

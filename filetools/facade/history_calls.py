@@ -294,7 +294,6 @@ class HistoryCalls(ActorCalls):
 
     async def checkpoints(self) -> CheckpointsResult:
         """Return all checkpoints, oldest first."""
-        self._runner.check_open()
         found = await self._parts.workers.run(self._parts.journal.checkpoints.all)
         return CheckpointsResult(checkpoints=[_checkpoint_result(each) for each in found])
 
@@ -391,7 +390,6 @@ class HistoryCalls(ActorCalls):
         Raises:
             InvalidArgumentError: There is no checkpoint of that name.
         """
-        self._runner.check_open()
         found = await self._parts.workers.run(partial(find, name))
         if found is None:
             known = ", ".join(each.name for each in (await self.checkpoints()).checkpoints)

@@ -9,7 +9,6 @@ from typing import TypeVar
 from filetools.changes.parts import Parts
 from filetools.facade.calls import ActorCalls
 from filetools.facade.progress import Abort, Looked, paced
-from filetools.facade.reading.feed import watch
 from filetools.models.records import Actor
 from filetools.models.searching import GrepResult, SearchResult, WatchResult
 from filetools.paths.lexical import AnyPath
@@ -155,7 +154,7 @@ class SearchCalls(ActorCalls):
         if not self.settings.watch:
             await self._runner.look()
         key = self._parts.workspace.key
-        work = watch(self._feed, since, below=where, key=key, wait_seconds=wait_seconds, limit=limit)
+        work = self._feed.watch(since, below=where, key=key, wait_seconds=wait_seconds, limit=limit)
         return await self._runner.while_open(work)
 
 

@@ -290,7 +290,11 @@ class WriteCalls(ActorCalls):
                 return step, await change
             except unsaved.UnsavedQuestion as question:
                 overlap = question.__cause__
-                if on_conflict == "ask_if_attended" and overlap is not None and not await self._is_attended():
+                if (
+                    on_conflict == "ask_if_attended"
+                    and overlap is not None
+                    and not await self._parts.gatekeeper.approvals.is_attended()
+                ):
                     raise overlap from None
                 act = Act(tool=tool, paths=[where], arguments=arguments, actor=self.actor, steps=[step], is_text=True)
                 proposal = await self._parts.workers.run(partial(act.propose, self._parts))
@@ -314,7 +318,7 @@ class WriteCalls(ActorCalls):
         if not answer:
             return
         text = answer.get("text") if isinstance(answer, Mapping) else None
-        attended = on_conflict == "ask_if_attended" and await self._is_attended()
+        attended = on_conflict == "ask_if_attended" and await self._parts.gatekeeper.approvals.is_attended()
         if attended or on_conflict in ("ask", "merge_or_ask"):
             texts = (each if isinstance(each, str) else "" for each in (text, content))
             proposal = await self._parts.workers.run(partial(reported_proposal, tool, where, *texts))
@@ -326,10 +330,6 @@ class WriteCalls(ActorCalls):
             key, kept = self._parts.workspace.key(where), text.encode("utf-8", "surrogatepass")
             keep = partial(self._parts.journal.keep_aside, where, key, kept, EXTERNAL)
             await self._parts.workers.run(keep)
-
-    async def _is_attended(self) -> bool:
-        """Return True if a person is present to see a request; otherwise it would only stay open."""
-        return await self._parts.gatekeeper.approvals.is_attended()
 
     async def _ask_about(
         self, tool: str, path: WorkspacePath, proposal: Proposal, buffer_version: int | None

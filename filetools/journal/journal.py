@@ -22,7 +22,7 @@ from filetools.errors import DiskFullError, FileToolsError, StateUntrustedError
 from filetools.journal.backlog import Backlog, Mirrors
 from filetools.journal.checkpoints import Checkpoints
 from filetools.journal.commit import CommitDraft, ObservedChanges, Recorder
-from filetools.journal.documents import DOCUMENT_COLUMNS, Document, DocumentTable, document_from
+from filetools.journal.documents import DOCUMENT_COLUMNS, Document, DocumentClosing, DocumentTable, document_from
 from filetools.journal.records import RECORD_COLUMNS, Change, History, Marks, records_from
 from filetools.journal.retention import Retention
 from filetools.journal.seen_versions import SeenVersions
@@ -221,11 +221,26 @@ class Journal:
             raise outcome
         return outcome
 
-    def keep_aside(self, path: str, key: str, content: bytes, actor: Actor) -> None:
-        """Record bytes as a version of a path that was never its head, such as foreign bytes found in a mirror."""
+    def keep_aside(
+        self, path: str, key: str, content: bytes, actor: Actor, *, of: Document | None = None, closes: bool = False
+    ) -> None:
+        """Record bytes as a version of a path that was never its head, such as foreign bytes found in a mirror.
+
+        Args:
+            path: The path.
+            key: Its key.
+            content: The bytes.
+            actor: Who made them.
+            of: The open document whose unsaved text they are.
+            closes: True to close the document in the same commit.
+
+        Raises:
+            HeadMovedError: The document to close has changed since it was read.
+        """
+        closing = DocumentClosing(id=of.id, expected_version=of.version) if of is not None and closes else None
         change = Change(
-            operation=Operation.MODIFY, path=path, key=key, before_unknown=True, after=version_of(content), content=content,
-            size=len(content), aside=True,
+            operation=Operation.MODIFY, path=path, key=key, before=None if of is None else of.base, before_unknown=of is None,
+            after=version_of(content), content=content, size=len(content), aside=True, document=closing,
         )  # fmt: skip
         self.commit([change], actor)
 

@@ -19,18 +19,17 @@ from filetools.errors import BatchFailedError, ChangedMeanwhileError, FileToolsE
 from filetools.facade.facade import FileToolsFacade
 from filetools.permissions.policy import Rule
 from filetools.permissions.requests import ApprovalRequest
-from tests.support.crashing import QUIET, grow, snapshot
+from tests.support.crashing import QUIET, Tree, grow, snapshot
 from tests.support.opened import refused
 from tests.support.people import ALICE, EDITOR, Person
 
 Call = Callable[[FileToolsFacade], Awaitable[object]]
+TREE: Tree = {"d/mcp.json": b"harmless\n", "d/sub/notes": b"notes\n"}
 
 
 @asynccontextmanager
 async def opened(root: Path, **settings: Any) -> AsyncIterator[FileToolsFacade]:
-    (root / "d" / "sub").mkdir(parents=True)
-    (root / "d" / "mcp.json").write_text("harmless\n")
-    (root / "d" / "sub" / "notes").write_text("notes\n")
+    grow(root, TREE)
     async with filetools.open(root, settings={**QUIET, "approval_wait_seconds": 0, **settings}) as files:
         files._parts.gatekeeper.policy.use("allow", [Rule(tool="delete_directory", path="d", level="prompt")])
         yield files.for_actor(ALICE)
@@ -39,7 +38,7 @@ async def opened(root: Path, **settings: Any) -> AsyncIterator[FileToolsFacade]:
 @asynccontextmanager
 async def asking(root: Path) -> AsyncIterator[FileToolsFacade]:
     """As `opened`, with a person asked about every call of the agent."""
-    grow(root, {"d": None, "d/mcp.json": b"harmless\n", "d/sub": None, "d/sub/notes": b"notes\n"})
+    grow(root, TREE)
     async with filetools.open(root, permissions="ask", settings={**QUIET, "approval_wait_seconds": 60.0}) as files:
         yield files.for_actor(ALICE)
 

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-import filetools
 from filetools import ApprovalDecision, Edit
 from filetools.changes.requests import View
 from filetools.facade.facade import FileToolsFacade
@@ -21,6 +19,8 @@ from tests.support.people import ALICE, BOB, EDITOR, Person
 
 Call = Callable[[FileToolsFacade], Awaitable[Any]]
 OLD = "one\ntwo\nthree\n"
+BEFORE, ACTOR = {"a.txt": OLD.encode()}, ALICE
+SETTINGS = {**QUIET, "permissions": "ask", "approval_wait_seconds": 60.0}
 EDITED = "one\nTWO by hand\nthree\n"
 MERGE = ApprovalDecision(answer="merge", edited_text=EDITED)
 
@@ -30,20 +30,6 @@ WRITES: dict[str, tuple[Call, str]] = {
     "edit_file": (lambda files: files.edit_file("a.txt", [Edit(old="two", new="2")]), "one\n2\nthree\n"),
     "insert_lines": (lambda files: files.insert_lines("a.txt", 1, "new\n"), "one\nnew\ntwo\nthree\n"),
 }
-
-
-@asynccontextmanager
-async def opened(root: Path, **settings: Any) -> AsyncIterator[FileToolsFacade]:
-    (root / "a.txt").write_text(OLD)
-    settings = {**QUIET, "approval_wait_seconds": 60.0, **settings}
-    async with filetools.open(root, permissions="ask", settings=settings) as files:
-        yield files.for_actor(ALICE)
-
-
-@pytest.fixture
-async def files(tmp_path: Path) -> AsyncIterator[FileToolsFacade]:
-    async with opened(tmp_path) as made:
-        yield made
 
 
 @pytest.mark.parametrize(

@@ -53,6 +53,15 @@ class Desk:
         return opened
 
 
+async def test_an_edit_keeps_unsaved_characters_that_the_encoding_of_the_file_lacks(desk: Desk) -> None:
+    (desk.root / "a.txt").write_bytes("café\ntwo\n".encode("latin-1"))
+    opened = await desk.ann.buffers.open("a.txt")
+    await desk.ann.buffers.change(opened.handle, buffer_version=1, edits=[TextEdit(0, 0, "日\n")])
+    await desk.agent.edit_file("a.txt", [Edit(old="two", new="2")])
+    assert (await desk.agent.read_file("a.txt")).content == "日\ncafé\n2\n"
+    assert (desk.root / "a.txt").read_bytes() == "café\n2\n".encode("latin-1")
+
+
 @pytest.fixture
 async def desk(tmp_path: Path) -> AsyncIterator[Desk]:
     async with filetools.open(tmp_path, settings=RELAXED) as files:

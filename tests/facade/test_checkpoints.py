@@ -171,12 +171,13 @@ async def test_the_trash_is_kept_as_long_as_a_checkpoint_before_it(files: FileTo
     tight = structs.replace(parts, settings=replace(parts.settings, retention_bytes=0))
     await files.checkpoint("start")
     await files.delete_directory("d", recursive=True)
-    assert (tidy_trash(tight), len(parts.store.trash_names())) == (0, 1)
+    assert (tidy_trash(tight, {}), len(parts.store.trash_names())) == (0, 1)
     await files.restore("start")
     assert snapshot(root) == BEFORE
     await files.delete_directory("d", recursive=True)
     await files.delete_checkpoint("start")
-    assert (tidy_trash(tight), len(parts.store.trash_names())) == (1, 0)
+    measured = {int(name): 0 for name in parts.store.trash_names()}  # what is known is not measured again
+    assert (tidy_trash(tight, measured), tidy_trash(tight, {}), len(parts.store.trash_names())) == (0, 1, 0)
 
 
 async def test_all_after_a_checkpoint_is_kept_whatever_the_limits_say(root: Path) -> None:

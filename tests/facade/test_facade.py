@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import Awaitable, Callable
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Any
 
@@ -12,11 +12,12 @@ import filetools
 from filetools import Edit, FileToolsFacade
 from filetools.events.types import Event
 from filetools.models.records import Actor
-from tests.support.crashing import QUIET, grow
+from tests.support.crashing import QUIET
 from tests.support.opened import refused
 from tests.support.people import ALICE, BOB
 
 Call = Callable[[FileToolsFacade, Any], Awaitable[object]]
+BEFORE, ACTOR = {"docs/a.txt": b"one\ntwo\n", "b.txt": b"b\n"}, ALICE
 
 READS: dict[str, Call] = {
     "read_file": lambda files, path: files.read_file(path),
@@ -59,14 +60,11 @@ CHANGES: dict[str, Call] = {
 
 
 @pytest.fixture
-async def files(tmp_path: Path) -> AsyncIterator[FileToolsFacade]:
-    grow(tmp_path, {"docs/a.txt": b"one\ntwo\n", "b.txt": b"b\n"})
-    async with filetools.open(tmp_path, settings=QUIET) as opened:
-        alice = opened.for_actor(ALICE)
-        await alice.write_file("docs/a.txt", "one\ntwo\n \n")
-        await alice.write_file("docs/a.txt", "one\ntwo\n")
-        await alice.checkpoint("start")
-        yield alice
+async def files(files: FileToolsFacade) -> FileToolsFacade:
+    await files.write_file("docs/a.txt", "one\ntwo\n \n")
+    await files.write_file("docs/a.txt", "one\ntwo\n")
+    await files.checkpoint("start")
+    return files
 
 
 @pytest.mark.parametrize("name", CHANGES)

@@ -3,28 +3,24 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 
-import filetools
 from filetools.events.types import ToolProgress
 from filetools.facade import progress
 from filetools.facade.facade import FileToolsFacade
-from tests.support.crashing import QUIET, grow
 from tests.support.opened import refused
 from tests.support.people import ALICE
 
 FILES = 600
+BEFORE = {f"docs/{number % 7}/{number}.txt": b"text\n" for number in range(FILES)}
+ACTOR = ALICE
 
 
-@pytest.fixture
-async def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[FileToolsFacade]:
+@pytest.fixture(autouse=True)
+def without_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(progress, "PAUSE_SECONDS", 0.0)
-    grow(tmp_path, {f"docs/{number % 7}/{number}.txt": b"text\n" for number in range(FILES)})
-    async with filetools.open(tmp_path, settings=QUIET) as opened:
-        yield opened.for_actor(ALICE)
 
 
 async def test_a_search_in_contents_reports_the_number_of_files_searched(files: FileToolsFacade) -> None:

@@ -197,17 +197,19 @@ async def test_an_edit_is_taken_back_and_what_others_did_beside_it_stays(
     await assert_at_rest(alice, root)
 
 
-async def test_a_dry_run_tells_all_and_partial_does_what_is_clean(
+async def test_one_conflict_of_several_changes_refuses_all_and_partial_does_what_a_dry_run_tells(
     alice: FileToolsFacade, bob: FileToolsFacade, root: Path
 ) -> None:
-    await alice.write_multiple([{"path": "a.txt", "content": "x\n"}, {"path": "n.txt", "content": "n\n"}])
+    await alice.write_file("n.txt", "n\n")
+    await alice.write_file("a.txt", "x\n")
     await bob.append_file("n.txt", "more\n")
     before = snapshot(root)
-    tried = await alice.undo(dry_run=True)
+    tried = await alice.undo(since=1, dry_run=True)
     assert [(file.path, file.action) for file in tried.files] == [("a.txt", "write")]
     assert [conflict.path for conflict in tried.conflicts] == ["n.txt"]
+    await refused("EDIT_CONFLICT", alice.undo(since=1))
     assert (tried.dry_run, tried.number, snapshot(root)) == (True, None, before)
-    result = await alice.undo(partial=True)
+    result = await alice.undo(since=1, partial=True)
     assert (result.files, result.conflicts) == (tried.files, tried.conflicts)
     assert (text(root), text(root, "n.txt")) == ("one\ntwo\nthree\nfour\nfive\n", "n\nmore\n")
 
@@ -332,17 +334,6 @@ async def test_own_changes_on_top_of_each_other_are_no_conflict(
     await bob.edit_file("a.txt", edit("five", "FIVE"))
     await alice.undo(session="s1")
     assert snapshot(root) == {**BEFORE, "a.txt": b"one\ntwo\nthree\nfour\nFIVE\n"}
-
-
-async def test_one_conflict_of_several_changes_refuses_all(
-    alice: FileToolsFacade, bob: FileToolsFacade, root: Path
-) -> None:
-    await alice.write_file("n.txt", "n\n")
-    await alice.edit_file("a.txt", edit("two", "TWO"))
-    await bob.append_file("n.txt", "more\n")
-    before = snapshot(root)
-    await refused("EDIT_CONFLICT", alice.undo(since=1))
-    assert snapshot(root) == before
 
 
 async def test_links_go_with_a_folder_whose_files_changed(alice: FileToolsFacade, root: Path) -> None:

@@ -1,11 +1,7 @@
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from pathlib import Path
-
 import pytest
 
-import filetools
 from filetools.facade.facade import FileToolsFacade
 from filetools.models.records import Actor
 from filetools.permissions.policy import Rule
@@ -14,15 +10,8 @@ from filetools.tools.answers.nearby import similar_paths
 from filetools.tools.registry import ToolRegistry
 from tests.support import inside
 
-
-@pytest.fixture
-async def files(tmp_path: Path) -> AsyncIterator[FileToolsFacade]:
-    root = tmp_path / "project"
-    for path in ("src/app.py", "src/test_app.py", "docs/guide.md", "docs/old/guide.md", "README.md", ".git/config"):
-        (root / path).parent.mkdir(parents=True, exist_ok=True)
-        (root / path).write_text("x\n")
-    async with filetools.open(root, settings={"durability": "relaxed", "watch": False}) as opened:
-        yield opened
+PATHS = ("src/app.py", "src/test_app.py", "docs/guide.md", "docs/old/guide.md", "README.md", ".git/config")
+BEFORE = dict.fromkeys(PATHS, b"x\n")
 
 
 @pytest.mark.parametrize("path", ["", "zzz.md", "x" * 5000, "*.py", "src/app.py/x", "\0", ".filetools/x"])

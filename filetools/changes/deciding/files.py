@@ -218,13 +218,12 @@ class TextChange(Struct, frozen=True, kw_only=True):
             return self.made(now.content(), facts_now(now).text_format)
         if expected is not None and not is_version(now.unsaved.version, expected):
             require_version(now, expected)
-        form = now.unsaved.document.text_format
         try:
-            return replace(self.made(now.unsaved.content, form), base=now.unsaved.version)
+            return replace(self.made(*now.unsaved.shown), base=now.unsaved.version)
         except EditNotFoundError:  # perhaps only the file contains what is edited
             if seen.stat is not None and disk_text(parts, seen) is not None:
                 with suppress(EditNotFoundError):
-                    return self.made(now.content(), form)
+                    return self.made(now.content(), now.unsaved.document.text_format)
             raise
 
     def format_of(self, parts: Parts, path: WorkspacePath, content: bytes) -> TextFormat | None:

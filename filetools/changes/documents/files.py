@@ -11,14 +11,14 @@ from msgspec import Struct, structs
 from filetools.changes.decision import PutDecision, overlapping, unmergeable
 from filetools.changes.parts import Parts
 from filetools.changes.steps.look import Look, content_of
-from filetools.changes.steps.unsaved import aside, disk_text, rebased
+from filetools.changes.steps.unsaved import disk_text, rebased
 from filetools.content.differences.merging import merge, merge_bytes
 from filetools.content.facts import inspect
 from filetools.content.formats import UTF8, TextFormat, encode
 from filetools.editors.documents import OpenText
 from filetools.errors import BufferClosedError, InvalidArgumentError, PathNotFoundError, VersionGoneError
 from filetools.journal.commit import HeadMovedError
-from filetools.journal.documents import Document, DocumentChange, DocumentClosing
+from filetools.journal.documents import Document, DocumentChange
 from filetools.journal.records import Relation
 from filetools.models.records import EXTERNAL, Actor
 from filetools.models.words import OnConflict
@@ -159,10 +159,9 @@ def keep_and_close(parts: Parts, document: Document) -> str | None:
         opened = parts.documents.newest(document.id)
         if opened is None or parts.journal.documents.handles(document.id):
             return None
-        closing = DocumentClosing(id=document.id, expected_version=opened.document.version)
-        draft = structs.replace(aside(opened.document, opened.content), document=closing)
+        now, author = opened.document, parts.documents.author(opened.document)
         try:
-            parts.journal.commit([draft], parts.documents.author(opened.document))
+            parts.journal.keep_aside(now.path, now.key, opened.content, author, of=now, closes=True)
         except HeadMovedError:
             continue
         return opened.version

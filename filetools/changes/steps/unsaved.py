@@ -25,9 +25,7 @@ from filetools.content.formats import TextFormat, decode, encode
 from filetools.content.version import version_of
 from filetools.editors.documents import OpenText, changed, typed
 from filetools.errors import EditConflictError, VersionMismatchError
-from filetools.journal.documents import Document, DocumentChange, EditReason
-from filetools.journal.records import Change
-from filetools.models.records import Operation
+from filetools.journal.documents import DocumentChange, EditReason
 from filetools.paths.workspace_path import WorkspacePath
 
 RECENT_RECORDS: Final = 100
@@ -288,21 +286,7 @@ def keep_unsaved(parts: Parts, seen: Look, decision: PutDecision) -> None:
         # A record, not only the bytes, so that the text is found among the versions of the path.
         kept = None if any(record.after == opened.version for record in newest) else opened.content
     if kept is not None:
-        parts.journal.commit([aside(document, kept)], parts.documents.author(document))
-
-
-def aside(document: Document, content: bytes) -> Change:
-    """Return the draft that records a document's text as a version that was never the head."""
-    return Change(
-        operation=Operation.MODIFY,
-        path=document.path,
-        key=document.key,
-        before=document.base,
-        after=version_of(content),
-        content=content,
-        size=len(content),
-        aside=True,
-    )
+        parts.journal.keep_aside(document.path, document.key, kept, parts.documents.author(document), of=document)
 
 
 def taken_back(parts: Parts, seen: Look, decision: PutDecision) -> DocumentChange | None:

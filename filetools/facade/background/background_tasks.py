@@ -61,6 +61,7 @@ class BackgroundTasks:
         self._follow_due = asyncio.Event()
         self._leadership = Leadership(state_directory, "leader.lock")
         self._rounds = 0
+        self._trash_sizes: dict[int, int] = {}
 
     async def start(self) -> None:
         """Recover from crashed processes, then start the background tasks. The tree is not scanned."""
@@ -166,7 +167,7 @@ class BackgroundTasks:
                 retention_records=settings.retention_records,
             )
             await self._parts.workers.run(tidy)
-            await self._parts.workers.run(partial(tidy_trash, self._parts))
+            await self._parts.workers.run(partial(tidy_trash, self._parts, self._trash_sizes))
         self._rounds += 1
         await asyncio.sleep(settings.sync_after_seconds or LEADER_SECONDS)
 
@@ -210,19 +211,22 @@ class BackgroundTasks:
             await self._parts.workers.run(self._parts.tracker.save)
 
 
-def tidy_trash(parts: Parts) -> int:
-    """Delete trash that the journal has forgotten or that exceeds the retention; returns the number of entries deleted.
+def tidy_trash(parts: Parts, sizes: dict[int, int]) -> int:
+    """Delete trash that the journal has forgotten or that exceeds the retention. Only the leader calls it, in a worker.
 
-    Only the leader calls it, in a worker thread.
+    Args:
+        parts: The workspace.
+        sizes: Bytes of the entries measured before, by number, which do not change; those of new ones are added.
+
+    Returns:
+        The number of entries deleted.
     """
     forgotten = parts.journal.positions().forgotten
     numbers = sorted(int(name) for name in parts.store.trash_names() if name.isdecimal())
     trash = {number: parts.store.trashed(ROOT, str(number)) for number in numbers}
-    sizes = {
-        number: sum(stat.size for _, stat in found.entries() if stat.type != "directory")
-        for number, found in trash.items()
-    }
-    total = sum(sizes.values())
+    for number in trash.keys() - sizes.keys():
+        sizes[number] = sum(stat.size for _, stat in trash[number].entries() if stat.type != "directory")
+    total = sum(sizes[number] for number in numbers)
     emptied = 0
     checkpoints = parts.journal.checkpoints.all()
     for number, found in trash.items():

@@ -44,9 +44,11 @@ class Feed:
         self._parts = parts
         self._grown = asyncio.Event()
         self._closed = False
+        self._reading: dict[str, asyncio.Task[FeedPage]] = {}
 
     def wake(self) -> None:
         """Wake followers because the journal may have grown; call it on the loop."""
+        self._reading = {}  # reads in progress may miss the newest records
         self._grown.set()
         self._grown = asyncio.Event()
 
@@ -62,17 +64,10 @@ class Feed:
             InvalidArgumentError: The position is malformed, or `limit` is not 1 to 1000.
             WorkspaceGoneError: The workspace was closed.
         """
-        if self._closed:
-            raise WorkspaceGoneError(CLOSED)
         if not 1 <= limit <= PAGE_RECORDS:
             raise InvalidArgumentError(f"limit must be 1 to {PAGE_RECORDS}, not {limit}")
         number, resync = self._parse(since)
         return await self._parts.workers.run(partial(self._read, number, limit, resync))
-
-    @property
-    def growth(self) -> asyncio.Event:
-        """Set once the journal has grown or the workspace was closed; get it before reading a page."""
-        return self._grown
 
     async def position(self) -> str:
         """Return the position after the newest change."""
@@ -94,7 +89,7 @@ class Feed:
     async def follow_pages(self, since: str | None, *, is_whole: bool = False) -> AsyncIterator[FeedPage]:
         """Yield pages of changes after a position, then new ones, until the workspace is closed.
 
-        Nothing is buffered for a slow reader, as with `follow`.
+        Followers at the same position share one read. Nothing is buffered for a slow reader, as with `follow`.
 
         Args:
             since: A position; None starts now.
@@ -113,7 +108,7 @@ class Feed:
         try:
             while not self._closed:
                 grown = self._grown
-                page = await self.page(position)
+                page = await self._shared(position)
                 if page.resync and not is_whole:
                     page = FeedPage(records=(), position=await self.position(), resync=True)
                 if page.records or page.resync:
@@ -124,6 +119,43 @@ class Feed:
         except WorkspaceGoneError:
             if not self._closed:  # else it was closed while the page was read
                 raise
+
+    async def _shared(self, since: str) -> FeedPage:
+        """Return a page, sharing a read in progress; it may miss records written meanwhile."""
+        task = self._reading.get(since)
+        if task is None:
+            reading = self._reading
+            task = reading[since] = asyncio.create_task(self.page(since), name="filetools feed")
+            task.add_done_callback(lambda _: reading.pop(since, None))
+        try:
+            return await asyncio.shield(task)
+        except asyncio.CancelledError:
+            task.add_done_callback(_forget)  # perhaps nobody else retrieves its exception
+            raise
+
+    async def watch(
+        self, since: str | None, *, below: WorkspacePath, key: Key, wait_seconds: float, limit: int
+    ) -> WatchResult:
+        """Return changes after a position; waits for the first one. See `SearchCalls.watch_changes`."""
+        if not 0 <= wait_seconds <= LONGEST_WAIT_SECONDS:
+            raise InvalidArgumentError(f"wait_seconds must be 0 to {LONGEST_WAIT_SECONDS:g}, not {wait_seconds}")
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + wait_seconds
+        position = since if since is not None else await self.position()
+        while True:
+            grown = self._grown
+            page = await self.page(position, limit=limit)
+            if page.resync:
+                return WatchResult(path=below, changes=[], position=await self.position(), resync=True)
+            found = [record for record in page.records if concerns(record, below, key)]
+            is_over = page.position == position and loop.time() >= deadline
+            if found or is_over:
+                return WatchResult(path=below, changes=list(map(change_entry, found)), position=page.position)
+            if page.position == position:
+                with suppress(TimeoutError):
+                    async with asyncio.timeout_at(deadline):
+                        await grown.wait()
+            position = page.position
 
     def _newest(self) -> str:
         return f"{self._parts.journal.epoch}:{self._parts.journal.positions().visible}"
@@ -162,34 +194,14 @@ def number_of(position: str) -> int:
     return int(position.rpartition(":")[2])
 
 
+def _forget(task: asyncio.Task[FeedPage]) -> None:
+    if not task.cancelled():
+        task.exception()
+
+
 def is_visible(record: ChangeRecord) -> bool:
     """True if readers of the feed see a record."""
     return record.operation is not Operation.FOUND and record.state is RecordState.APPLIED
-
-
-async def watch(
-    feed: Feed, since: str | None, *, below: WorkspacePath, key: Key, wait_seconds: float, limit: int
-) -> WatchResult:
-    """Return changes after a position; waits for the first one. See `SearchCalls.watch_changes`."""
-    if not 0 <= wait_seconds <= LONGEST_WAIT_SECONDS:
-        raise InvalidArgumentError(f"wait_seconds must be 0 to {LONGEST_WAIT_SECONDS:g}, not {wait_seconds}")
-    loop = asyncio.get_running_loop()
-    deadline = loop.time() + wait_seconds
-    position = since if since is not None else await feed.position()
-    while True:
-        growth = feed.growth
-        page = await feed.page(position, limit=limit)
-        if page.resync:
-            return WatchResult(path=below, changes=[], position=await feed.position(), resync=True)
-        found = [record for record in page.records if concerns(record, below, key)]
-        is_over = page.position == position and loop.time() >= deadline
-        if found or is_over:
-            return WatchResult(path=below, changes=list(map(change_entry, found)), position=page.position)
-        if page.position == position:
-            with suppress(TimeoutError):
-                async with asyncio.timeout_at(deadline):
-                    await growth.wait()
-        position = page.position
 
 
 def listed(given: Sequence[T]) -> list[T]:

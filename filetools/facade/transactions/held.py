@@ -8,6 +8,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from itertools import accumulate
 from typing import Final
 
@@ -149,7 +150,9 @@ class HeldTree:
                 for known, each in self._before.items()
                 if each.kind is not None and known.rpartition("/")[0] == key
             ]
-        return [SeenPath(path=path.child(entry.name), kind=entry.type) for entry in self.disk.scan(path)]
+        with suppress(DirectoryNotFoundError, PathNotDirectoryError):  # others may have removed it meanwhile
+            return [SeenPath(path=path.child(entry.name), kind=entry.type) for entry in self.disk.scan(path)]
+        return ()
 
     def content(self, origin: SeenPath) -> bytes:
         """Return the bytes of a file, as they were when the transaction moved it.

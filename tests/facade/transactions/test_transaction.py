@@ -342,6 +342,9 @@ async def test_the_names_of_a_wide_folder_are_those_of_each_side(files: FileTool
         assert (await names(tx), await names(files)) == (before | {"d/new"}, before)
         await tx.delete_file("d/7")
         assert await names(tx) == (before | {"d/new"}) - {"d/7"}
+        (root / "d").rename(root / "away")
+        assert await names(tx) == {"d/new"}
+        (root / "away").rename(root / "d")
 
 
 async def test_what_cancels_out_leaves_no_trace(files: FileToolsFacade, root: Path) -> None:

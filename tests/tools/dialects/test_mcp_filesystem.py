@@ -118,6 +118,8 @@ async def test_what_must_not_be_is_refused_and_changes_nothing(
 async def test_a_failure_names_the_path_that_was_given_and_only_tools_that_there_are(speaker: Speaker) -> None:
     seen = await speaker.shown("read_text_file", path="{1}/nope.txt")
     assert f"path: {speaker.roots[1]}/nope.txt" in seen.text.splitlines()
+    seen = await speaker.shown("move_file", source="{0}/a.txt", destination="{0}/crlf.txt")
+    assert f"path: {speaker.roots[0]}/crlf.txt" in seen.text.splitlines()
     for arguments in ({"path": "{0}/nope"}, {"path": "/x"}, {"path": "{0}/a.txt", "content": ""}):
         text = (await speaker.shown("write_file" if "content" in arguments else "read_file", **arguments)).text
         named = set(re.findall(r"\b[a-z]+_[a-z_]+\b", text.partition("hint: ")[2].partition("\n")[0]))

@@ -102,8 +102,8 @@ def globs_of_type(name: str) -> str:
     """
     found = FILE_TYPES.get(name)
     if found is None:
-        hint = f"{meant(name, list(FILE_TYPES))}; glob takes any, such as *.ext"
-        raise InvalidArgumentError(f"There is no file type {name[:40]!r}; {hint}")
+        hint = meant(name, list(FILE_TYPES))
+        raise InvalidArgumentError(f"There is no file type {name[:40]!r}; glob takes any, such as *.ext; {hint}")
     return found
 
 

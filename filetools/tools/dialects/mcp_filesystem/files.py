@@ -22,6 +22,7 @@ from filetools.errors import (
     FileTooLargeError,
     FileToolsError,
     InvalidArgumentError,
+    PathExistsError,
     PathIsDirectoryError,
     PathTooLongError,
     SymlinkEscapeError,
@@ -109,7 +110,10 @@ def naming_its_path(handler: Handler[P]) -> Handler[P]:
         except (AbsolutePathError, PathTooLongError):
             raise
         except FileToolsError as error:
-            error.path = given.about()
+            path = given.about()
+            if isinstance(given, SourceAndDestination) and isinstance(error, PathExistsError | PathIsDirectoryError):
+                path = given.destination
+            error.path = path
             raise
 
     return handle
