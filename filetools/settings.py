@@ -400,12 +400,13 @@ def parsed_toml(text: str) -> dict[str, Any]:
     """Parse TOML from anybody.
 
     Raises:
-        ValueError: It is not TOML, is nested too deeply, or has keys of too many parts, for which tomllib takes quadratic time.
+        ValueError: It is not TOML, is nested too deeply, or has a line of so many dots that it may be one key: tomllib takes
+            time quadratic in its parts.
     """
     import tomllib  # only needed if there is a file
 
     if any(part.count(".") > _MOST_DOTS for part in re.split(r"[=\n]", text)):
-        raise ValueError("a key has too many parts")
+        raise ValueError(f"a line has over {_MOST_DOTS} dots")
     try:
         return tomllib.loads(text)
     except RecursionError as exc:

@@ -156,7 +156,7 @@ BROKEN: list[tuple[str, str | bytes, str]] = [
     ("package.json", '{"dependencies": ["a"]}', "dependencies is not a table"),
     ("pyproject.toml", "a =", "Invalid value (at end of document)"),
     ("pyproject.toml", "a = " + "[" * DEEP, "maximum recursion depth exceeded"),
-    ("pyproject.toml", "a." * DEEP + "a = 1", "a key has too many parts"),
+    ("pyproject.toml", "a." * DEEP + "a = 1", "a line has over 500 dots"),
     ("pyproject.toml", "project.dependencies = [5]", "'5' is not a requirement: "),
     ("pyproject.toml", "project.dependencies = ['" + "a; " + "(" * DEEP + "']", "is not a requirement: "),
     ("go.mod", "", "it has no module line"),
