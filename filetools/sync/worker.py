@@ -163,6 +163,7 @@ class BacklogWorker:
         if is_urgent or self._sync_at <= time.monotonic():
             self.make_durable()
         if is_urgent and self.files.is_filled:  # else it is being compared as a whole
+            self._mirror.report(is_ready=True)  # first: who has asked does not wait for the rest of the round
             self._mirror.answer(asked)
 
     def _between(self) -> None:

@@ -12,13 +12,14 @@ import pytest
 
 from filetools.content.version import version_of
 from filetools.errors import AbortedError, DiskFullError, StorageFailedError
+from filetools.events.types import SyncStarted
 from filetools.journal.backlog import BacklogEntry
 from filetools.journal.records import Change
 from filetools.models.records import ChangeRecord, Operation
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.sync import worker
 from tests.support.inside import mirror_of
-from tests.support.mirror_worlds import hurry, local_store, scripted, tree, world
+from tests.support.mirror_worlds import Hang, hurry, local_store, scripted, tree, world
 
 
 @pytest.mark.parametrize("moment", ["Displaced.is_untouched", "Displaced.read", "Displaced.discard"])
@@ -199,6 +200,27 @@ async def test_requests_during_a_comparison_of_the_whole_mirror_are_answered_aft
         await opened.build(primary=scripted(opened.primary, before=slow)).start()
         await opened.run(lambda: reached.wait(60) and mirror_of(opened.manager).wait_for_round(60))
         assert opened.journal.mirrors.register("mirror").is_filled
+
+
+async def test_a_synchronisation_with_a_mirror_that_has_room_again_does_not_fail(tmp_path: Path) -> None:
+    hang, is_full = Hang("prepare"), True
+
+    def fail(method: str, path: str) -> None:
+        if method == "probe" and is_full:
+            raise DiskFullError(path)
+        hang(method, path)
+
+    mirror = scripted(local_store(tmp_path / "mirror"), before=fail)
+    async with world(tmp_path, mirror, is_started=False) as opened:
+        opened.put("big", bytes(LARGE_BYTES))
+        await opened.build().start()
+        await opened.until(lambda: not mirror_of(opened.manager).progress.is_ready)
+        hang.on()
+        is_full = False
+        running = asyncio.create_task(opened.manager.sync_all())
+        await opened.until(lambda: running.done() or any(isinstance(each, SyncStarted) for each in opened.events))
+        hang.off()
+        assert (await running).added == ["big"]
 
 
 async def test_an_aborted_synchronisation_copies_no_large_file_that_waits(tmp_path: Path) -> None:
