@@ -18,6 +18,7 @@ from filetools.errors import (
     InvalidArgumentError,
     LockTimeoutError,
     StateDamagedError,
+    StorageFailedError,
     WorkspaceGoneError,
 )
 from filetools.journal.commit import CommitDraft
@@ -178,29 +179,45 @@ class Turns:
 
     def _serve(self) -> None:
         while self._queue.is_due():
-            calls, again = list[TurnCall](), list[TurnCall]()
-            self.publisher.begin()
             try:
                 with TRANSLATED:
                     self._gate.enter()
+            except LockTimeoutError:
+                continue  # to see whether a call is still waiting
+            except Exception as exc:  # noqa: BLE001 - raised again where the calls are awaited
+                self._fail(exc)
+                continue
+            calls, again = list[TurnCall](), list[TurnCall]()
+            self.publisher.begin()
+            try:
                 self._take_turn(calls, again)
             except BaseException as exc:  # noqa: BLE001 - raised again where the calls are awaited
-                if self._gate.is_held_here() or not isinstance(exc, LockTimeoutError):
-                    _log.exception("a turn failed")
-                    calls = calls or [call for call in self._queue.due() if self._queue.claim(call)]
-                    for call in calls:
-                        if not (call in again or call.is_finished or call.error is not None):
-                            quietly(call.work.abandon)
-                            call.fail(exc)
+                _log.exception("a turn failed")
+                calls = calls or self._claimed()
+                for call in calls:
+                    if not (call in again or call.is_finished or call.error is not None):
+                        quietly(call.work.abandon)
+                        call.fail(exc)
             self._at_work = ()
-            if self._gate.is_held_here():
-                with suppress(OSError):  # the descriptor is gone, and with it the lock
-                    self._gate.leave()
+            with suppress(OSError):  # the descriptor is gone, and with it the lock
+                self._gate.leave()
             if calls:
                 self._end_all(calls, again)
                 quietly(self._made)
             else:
                 self.publisher.drop()
+
+    def _fail(self, error: Exception) -> None:
+        """Fail all waiting calls: no turn can begin."""
+        calls = self._claimed()
+        for call in calls:
+            call.fail(error if isinstance(error, FileToolsError) else StorageFailedError("the journal", str(error)))
+        if calls:
+            self.publisher.begin()
+            self._end_all(calls, [])
+
+    def _claimed(self) -> list[TurnCall]:
+        return [call for call in self._queue.due() if self._queue.claim(call)]
 
     def _end_all(self, calls: Sequence[TurnCall], again: list[TurnCall]) -> None:
         for call in calls:

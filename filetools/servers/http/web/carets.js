@@ -99,7 +99,7 @@ export class Others {
 		this.#glows.set(ids[0], setTimeout(stop, GLOW_MS));
 	}
 
-	/** Return the lines that hold what was changed, each once; the line behind a last line end is not among them. */
+	/** Return the changed lines, each once. */
 	#lines(ranges) {
 		const found = [];
 		for (const { startLineNumber: start, endLineNumber, endColumn } of ranges) {
@@ -126,7 +126,7 @@ export class Others {
 		this.#editor?.addContentWidget(widget);
 	}
 
-	/** Return the name of a caret's actor, behind the text of its line, which it would cover elsewhere. */
+	/** Behind its line's text, not over it. */
 	#label(id, actor, hue) {
 		const node = document.createElement("div");
 		node.className = `caret-name ${hue}`;
@@ -134,8 +134,8 @@ export class Others {
 		const name = `filetools-caret-${(count += 1)}`;
 		const preference = [this.monaco.editor.ContentWidgetPositionPreference.EXACT];
 		const getPosition = () => {
-			const lineNumber = this.model.getDecorationRange(id)?.startLineNumber;
-			return lineNumber ? { position: { lineNumber, column: this.model.getLineMaxColumn(lineNumber) }, preference } : null;
+			const line = this.model.getDecorationRange(id)?.startLineNumber;
+			return line ? { position: { lineNumber: line, column: this.model.getLineMaxColumn(line) }, preference } : null;
 		};
 		return { getId: () => name, getDomNode: () => node, getPosition };
 	}
