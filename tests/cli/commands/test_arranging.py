@@ -27,9 +27,10 @@ def test_rm_goes_on_after_a_failure_and_fails(run: CommandLine) -> None:
 
 
 def test_links_that_may_be_followed_are_removed_as_links(run: CommandLine) -> None:
-    for name, target in (("lost", "nope"), ("linked", "src")):
+    for name, target in (("lost", "nope"), ("gone", "nope"), ("linked", "src")):
         (run.folder / name).symlink_to(target)
-    assert run("rm", "lost", "linked", more={"FILETOOLS_FOLLOW_SYMLINKS": "true"}).code == 0
+    for line in (("rm", "lost", "linked"), ("call", "delete_file", '{"path": "gone", "recursive": true}')):
+        assert run(*line, more={"FILETOOLS_FOLLOW_SYMLINKS": "true"}).code == 0
     assert {each.name for each in run.folder.iterdir()} == {".filetools", "notes.md", "src"}
 
 
@@ -47,8 +48,7 @@ def test_mv_refuses_to_replace_unless_forced(run: CommandLine) -> None:
 def test_mv_into_a_folder_keeps_the_name(run: CommandLine) -> None:
     run("mv", "notes.md", "src")
     run("mv", "src/app.py", "new/")
-    assert (run.folder / "src" / "notes.md").exists()
-    assert (run.folder / "new" / "app.py").exists()
+    assert [(run.folder / each).exists() for each in ("src/notes.md", "new/app.py")] == [True, True]
     assert run("mv", "src/notes.md", "src").lines == ["unchanged src/notes.md"]
 
 
