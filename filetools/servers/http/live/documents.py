@@ -33,7 +33,7 @@ class OpenDocuments:
         files: FileToolsFacade,
         hub: Hub,
         outbox: Outbox,
-        offer: Callable[[str], None],
+        offer: Callable[[str, str], None],
         fall_behind: Callable[[], None],
     ) -> None:
         self.files = files

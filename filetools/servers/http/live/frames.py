@@ -156,7 +156,11 @@ def frame_text(kind: str, **fields: Any) -> str:
 
     `docs/live.md` documents the frames and their fields.
     """
-    plain = {"type": kind, **{name: value for name, value in fields.items() if value is not None}}
+    return json_text({"type": kind, **{name: value for name, value in fields.items() if value is not None}})
+
+
+def json_text(plain: dict[str, Any]) -> str:
+    """Return a frame, or a part of one, as JSON."""
     try:
         return to_json(plain).decode("utf-8")
     except PydanticSerializationError:
@@ -180,7 +184,7 @@ class Outbox:
 
     def __init__(self, most_frames: int = MOST_FRAMES) -> None:
         self._most_frames = most_frames
-        self._waiting: deque[str] = deque()
+        self._waiting: deque[tuple[str, str]] = deque()
         self._characters = 0
         self._is_closed = False
         self._changed = asyncio.Event()
@@ -190,11 +194,16 @@ class Outbox:
         """True if another frame may be added now."""
         return len(self._waiting) < self._most_frames and self._characters < MOST_CHARACTERS
 
-    def put_now(self, text: str) -> None:
-        """Add a frame, if there is room or after `room`; ignored after `close`."""
+    def put_now(self, text: str, shared: str = "") -> None:
+        """Add a frame, if there is room or after `room`; ignored after `close`.
+
+        Args:
+            text: The frame, or its beginning.
+            shared: The rest of it, which waits in other outboxes, too, and is not copied before it is sent.
+        """
         if not self._is_closed:
-            self._waiting.append(text)
-            self._characters += len(text)
+            self._waiting.append((text, shared))
+            self._characters += len(text) + len(shared)
             self._wake()
 
     async def put(self, text: str) -> None:
@@ -213,7 +222,7 @@ class Outbox:
             if self._is_closed:
                 return None
             await self._changed.wait()
-        text = self._waiting.popleft()
+        text = "".join(self._waiting.popleft())
         self._characters -= len(text)
         self._wake()
         return text

@@ -7,18 +7,28 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any, Final
 
+from msgspec import Struct
+
 from filetools.errors import FileToolsError
 from filetools.events.types import BufferEvent, Event, TreeEvent, from_record
 from filetools.facade.facade import FileToolsFacade
 from filetools.models.records import ChangeRecord
-from filetools.servers.http.live.frames import frame_text, pending_request
+from filetools.servers.http.live.frames import frame_text, json_text, pending_request
 from filetools.tools.call_log import CallLog
 
 _STATES: Final = {"tool:approval_required": "asked", "tool:approved": "allowed", "tool:rejected": "denied"}
 MOST_HELD: Final = 1000
 """Changes by others held back while the client's own is applied; beyond this, the client must reconnect."""
-DocumentStep = dict[str, Any]
-"""Fields of an `edits` frame: the changes from one version of a document to the next."""
+
+
+class DocumentStep(Struct, frozen=True):
+    """The changes from one version of a document to the next."""
+
+    version: int
+    """The later one."""
+    dirty: bool
+    text: str
+    """The end of an `edits` frame with these changes, the same for all connections."""
 
 
 def step_of(event: BufferEvent) -> DocumentStep | None:
@@ -26,9 +36,10 @@ def step_of(event: BufferEvent) -> DocumentStep | None:
     plain = event.to_dict()
     if not isinstance(plain.get("version"), int) or event.name not in ("buffer:changed", "buffer:saved"):
         return None
-    saved = {"edits": [], "dirty": False, "reason": "saved"}
+    saved: dict[str, Any] = {"edits": [], "dirty": False, "reason": "saved"}
     fields = saved if event.name == "buffer:saved" else {name: plain[name] for name in saved}
-    return fields | {"buffer_version": plain["version"], "actor": event.actor.to_dict()}
+    fields |= {"buffer_version": plain["version"], "actor": event.actor.to_dict()}
+    return DocumentStep(plain["version"], fields["dirty"], f",{json_text(fields)[1:]}")
 
 
 class OpenDocument:
@@ -46,7 +57,7 @@ class OpenDocument:
     """
 
     def __init__(
-        self, handle: str, document: str, path: str, offer: Callable[[str], None], fall_behind: Callable[[], None]
+        self, handle: str, document: str, path: str, offer: Callable[[str, str], None], fall_behind: Callable[[], None]
     ) -> None:
         self.handle = handle
         self.document = document
@@ -90,14 +101,14 @@ class OpenDocument:
             self._held.append(step)  # beyond that, passing on the next step reveals the gap
 
     def _pass_on(self, step: DocumentStep) -> None:
-        version = step["buffer_version"]
+        version = step.version
         if self.known is None or version <= self.known:
             return
         if version != self.known + 1:
             self._fall_behind()
             return
         self.known = version
-        self._offer(frame_text("edits", handle=self.handle, since=version - 1, **step))
+        self._offer(frame_text("edits", handle=self.handle, since=version - 1)[:-1], step.text)
 
 
 class Hub:
@@ -154,8 +165,8 @@ class Hub:
                 document.path = event.path
         if event.name == "buffer:closed":
             self._dirty.pop(event.document, None)
-        if step is not None and self._dirty.get(event.document, False) != step["dirty"]:
-            self._dirty[event.document] = step["dirty"]
+        if step is not None and self._dirty.get(event.document, False) != step.dirty:
+            self._dirty[event.document] = step.dirty
         elif event.name == "buffer:changed":
             return  # clients that have it open get the edits; the others only need the changed flag
         if self.members:

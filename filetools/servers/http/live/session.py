@@ -60,7 +60,7 @@ class LiveSession(AsyncResource):
         self._open_files = open_files
         self._hub = hub
         self._documents: OpenDocuments | None = None
-        self._early: list[str] | None = []
+        self._early: list[tuple[str, str]] | None = []
         self.ending = Ending(FAILED, "changes of the workspace can no longer be followed")
         """Why the connection ends once the outbox is closed."""
         self._free = asyncio.Semaphore(MOST_REQUESTS)
@@ -79,12 +79,12 @@ class LiveSession(AsyncResource):
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
-    def offer(self, text: str) -> None:
-        """Send an unrequested frame; if there is no room for it, end the connection."""
+    def offer(self, text: str, shared: str = "") -> None:
+        """Send an unrequested frame, in parts as the outbox takes it; if there is no room for it, end the connection."""
         if self._early is not None:
-            self._early.append(text)
+            self._early.append((text, shared))
         elif self.outbox.has_room:
-            self.outbox.put_now(text)
+            self.outbox.put_now(text, shared)
         else:
             self.fall_behind()
 
@@ -148,8 +148,8 @@ class LiveSession(AsyncResource):
         self._documents = OpenDocuments(files, self._hub, self.outbox, self.offer, self.fall_behind)
         self.outbox.put_now(welcome)
         early, self._early = self._early or [], None
-        for text in early:
-            self.offer(text)
+        for parts in early:
+            self.offer(*parts)
         for work in (self._follow(files, position), self._documents.renew()):
             self._keep(self._lasting(work))
 

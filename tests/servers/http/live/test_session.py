@@ -209,9 +209,9 @@ class CountedOutbox(Outbox):
 
     waiting = most = 0
 
-    def put_now(self, text: str) -> None:
+    def put_now(self, text: str, shared: str = "") -> None:
         """Add a frame."""
-        super().put_now(text)
+        super().put_now(text, shared)
         self.waiting += len(text) > 100_000
         self.most = max(self.most, self.waiting)
 
