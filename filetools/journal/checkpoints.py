@@ -218,13 +218,16 @@ def forget_checkpoints(condition: str, value: str | float, connection: sqlite3.C
     """Forget the checkpoints that meet a condition on one value, and the rows that only they needed; False if none does."""
     is_there = connection.execute(f"DELETE FROM checkpoints WHERE {condition}", (value,)).rowcount > 0
     if is_there:
-        _next_number(connection)
+        next_number(connection)
         connection.execute(_DROP_NEEDLESS)
     return is_there
 
 
-def _next_number(connection: sqlite3.Connection) -> int:
-    """Take the next snapshot number; a save that has compared the tree with an earlier one begins again."""
+def next_number(connection: sqlite3.Connection) -> int:
+    """Take the next snapshot number; a save that has compared the tree with an earlier one begins again.
+
+    Without a checkpoint of that number, the next save looks for the bytes of all rows.
+    """
     (number,) = connection.execute(_NUMBER).fetchone()
     connection.execute("INSERT OR REPLACE INTO meta VALUES ('snapshot', ?)", (str(number + 1),))
     return int(number) + 1
@@ -232,7 +235,7 @@ def _next_number(connection: sqlite3.Connection) -> int:
 
 def _begin(found: Comparison, ended: Tree, added: Tree, connection: sqlite3.Connection) -> int | None:
     """Write the rows of an unnamed checkpoint; None if the snapshot that was compared is no longer the newest."""
-    snapshot = _next_number(connection)
+    snapshot = next_number(connection)
     if snapshot != found.snapshot + 1:
         return None
     connection.execute("DELETE FROM checkpoints WHERE name IS NULL")

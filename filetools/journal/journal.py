@@ -20,7 +20,7 @@ from msgspec import Struct
 from filetools.content.version import version_of
 from filetools.errors import DiskFullError, FileToolsError, StateUntrustedError
 from filetools.journal.backlog import Backlog, Mirrors
-from filetools.journal.checkpoints import Checkpoints
+from filetools.journal.checkpoints import Checkpoints, next_number
 from filetools.journal.commit import CommitDraft, ObservedChanges, Recorder
 from filetools.journal.documents import DOCUMENT_COLUMNS, Document, DocumentClosing, DocumentTable, document_from
 from filetools.journal.records import RECORD_COLUMNS, Change, History, Marks, records_from
@@ -344,4 +344,5 @@ def _confirmed_epoch(database: Database, durability: Durability, connection: sql
         # A power cut may have undone unsynced ones in the files: until each is restored, its head counts as not applied.
         connection.execute("INSERT OR REPLACE INTO meta VALUES ('power_cut', ?)", (str(issued),))
         connection.execute("DELETE FROM restored")
+        next_number(connection)  # the bytes that a checkpoint kept may be lost, too
     return epoch

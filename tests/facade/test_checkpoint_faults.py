@@ -20,6 +20,7 @@ from filetools.facade.facade import FileToolsFacade
 from filetools.journal.storage import contents
 from tests.support.crashing import die_at
 from tests.support.faulty import EXIT_CODE, Plan
+from tests.support.journals import rebooted
 from tests.support.opened import outcome_of, refused
 from tests.support.storms.pictures import Picture, on_disk
 
@@ -183,6 +184,21 @@ async def test_a_partial_restore_leaves_out_a_file_whose_kept_bytes_are_damaged(
     }  # fmt: skip
     texts = [(tmp_path / f"{name}.txt").read_text() for name in "abc"]
     assert texts == [f"a {text}", "newer", f"c {text}"]
+
+
+async def test_a_checkpoint_after_a_power_cut_keeps_bytes_again_that_it_took(tmp_path: Path) -> None:
+    text = grow(tmp_path)["large.bin"]
+    state = tmp_path / ".filetools/state"
+    async with filetools.open(tmp_path, settings=ALONE) as files:
+        await files.checkpoint("before")
+    for blob in (state / "blobs").iterdir():
+        blob.unlink()
+    rebooted(state)
+    async with filetools.open(tmp_path, settings=ALONE) as files:
+        await files.checkpoint("after")
+        (tmp_path / "large.bin").unlink()
+        await files.restore("after")
+    assert on_disk(tmp_path)["large.bin"] == text
 
 
 def spoil_content(root: Path, digest: str) -> None:
