@@ -84,6 +84,7 @@ async def test_a_user_without_a_home_has_no_rules_of_their_own(
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
     for name in ("HOME", "XDG_CONFIG_HOME"):
         monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("FILETOOLS_CONFIG_DIR", str(tmp_path / "own"))
     monkeypatch.setattr("pwd.getpwuid", {}.__getitem__)
     async with filetools.open(tmp_path / "repository", settings=QUIET) as files:
         assert "packages/app/a.global" in await found(files)
