@@ -161,7 +161,7 @@ class Undoing:
             self._names.paths[self._homes[record.number]],
             (record.old_path or record.path).rpartition("/")[2],
         )
-        return f"{folder}/{name}" if folder else None if folder is None else name
+        return None if folder is None else f"{folder}/{name}".removeprefix("/")  # the root's path is empty
 
     def _extend(self, record: ChangeRecord, where: str) -> None:
         kind = _KINDS[record.operation]
