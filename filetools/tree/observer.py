@@ -200,7 +200,7 @@ class TreeObserver:
             if marker is not None and not made[0].left:
                 rows.note_whole_look(marker)
 
-        records = self._journal.observe(self._workspace.key_of, work)
+        records = self._journal.observe(self._workspace.key, work)
         self.on_observed(made[0])
         return made[0], records
 

@@ -51,7 +51,7 @@ class Looker:
         self.root = root
         self.store = store
         self.journal = journal
-        self.key_of = workspace.key_of
+        self.key_of = workspace.key
         self.is_left_out: Callable[[str, bool], bool] = lambda path, is_folder: False
         self.records: list[ChangeRecord] = []
         self.last: Observation
