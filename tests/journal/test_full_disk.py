@@ -173,7 +173,9 @@ def test_after_a_power_cut_a_full_disk_has_room_to_restore_any_number_of_changes
 
 
 @pytest.mark.parametrize("small_disk", ["8m"], indirect=True)
-def test_a_folder_that_is_too_large_to_delete_leaves_a_slice_of_the_reserve_for_the_next_opening(small_disk: Path) -> None:
+def test_a_folder_that_is_too_large_to_delete_leaves_a_slice_of_the_reserve_for_the_next_opening(
+    small_disk: Path,
+) -> None:
     with closing(Journal(small_disk)) as journal:
         journal.commit([draft(journal, f"d/f{index}", b"%d" % index, applied=True) for index in range(4000)], ALICE)
         database_of(journal).restart_wal()
