@@ -29,7 +29,7 @@ from filetools.models.records import Operation
 from filetools.paths.workspace_path import ROOT, WorkspacePath
 from filetools.printable import printable
 from filetools.search.walk import walk_tree
-from filetools.stores.store import Displaced, FileStat, Prepared, Store
+from filetools.stores.store import FileStat, Prepared, Store
 from filetools.tree.reading import settled_identity
 
 MOST_NAMES: Final = 10

@@ -47,9 +47,7 @@ class RestoreFolder(Step):
         """Check whether the path is free, and list the entries in the trash."""
         self._whole = parts.store.trashed(self.path, self._trash)
         # Names that no call can address are restored without a record.
-        self._entries = [
-            each for each in self._whole.entries() if parts.workspace.is_addressable(self._place(each[0]))
-        ]
+        self._entries = [each for each in self._whole.entries() if parts.workspace.is_addressable(self._place(each[0]))]
         self._is_taken = parts.store.stat(self.path) is not None
 
     def decide(self, parts: Parts) -> bool:
