@@ -125,7 +125,9 @@ def test_an_error_tells_all_that_is_needed_to_mend_the_call() -> None:
 
 
 def test_an_error_repeats_nothing_that_its_message_says() -> None:
-    told = failed(error="a\\nb is at v1", details={"path": "a\nb", "current_version": "v1", "number": 1, "tool": "edit"})
+    told = failed(
+        error="a\\nb is at v1", details={"path": "a\nb", "current_version": "v1", "number": 1, "tool": "edit"}
+    )
     assert told == "EDIT_NOT_FOUND: a\\nb is at v1\nnumber: 1\ntool: edit"
 
 

@@ -73,7 +73,10 @@ def lines_of(match: Mapping[str, Any], remark: str) -> Lines:
     start = dots if match["column"] > CLIPPED_BEFORE + 1 else ""
     return (
         [(number, ("-", text)) for number, text in enumerate(above, line - len(above))],
-        [(number, (":", f"{start}{text}{dots}{remark}")) for number, text in enumerate(match["text"].split("\n"), line)],
+        [
+            (number, (":", f"{start}{text}{dots}{remark}"))
+            for number, text in enumerate(match["text"].split("\n"), line)
+        ],
         [
             (number, ("-", text))
             for number, text in enumerate(match.get("after") or [], (match.get("end_line") or line) + 1)
