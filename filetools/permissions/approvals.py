@@ -140,7 +140,11 @@ class Approvals:
             InvalidArgumentError: No such answer, or the request is not open (any more).
         """
         if by.kind != "editor":
-            raise AccessDeniedError(approval_id, "only a person answers approvals")
+            raise AccessDeniedError(
+                approval_id,
+                "only a person answers approvals",
+                suggested_action="Ask the user to answer it: on the editor page, or with 'filetools approve'.",
+            )
         if self.tickets.get(approval_id) is None:
             await self.look()
         ticket = self.tickets.get(approval_id)
