@@ -140,7 +140,7 @@ class Pipeline:
                 raise HeadMovedError(steps[0].paths[0])
         for check in self._checks:
             check()
-        decided = decide_all(parts, steps)
+        decided = decide_all(parts, steps, partial(self._report_progress, len(steps), 2 * len(steps)))
         if not decided:
             self.outcome = Outcome(records=(), mirror=parts.sync.standing())
             return None
@@ -209,8 +209,13 @@ class Pipeline:
         _abandon(self._parts, self._steps)
 
 
-def decide_all(parts: Parts, steps: Sequence[Step]) -> list[Step]:
+def decide_all(parts: Parts, steps: Sequence[Step], report: Callable[[], object] = lambda: None) -> list[Step]:
     """Decide all steps, which have looked; returns those that have something to change.
+
+    Args:
+        parts: The workspace.
+        steps: The steps.
+        report: Called before each decision, as a merge of large texts takes long; raises to stop.
 
     Raises:
         FileToolsError: The first refusal, with those of the other steps added.
@@ -219,6 +224,7 @@ def decide_all(parts: Parts, steps: Sequence[Step]) -> list[Step]:
     changing: list[Step] = []
     refusals: list[FileToolsError] = []
     for step in steps:
+        report()
         try:
             if step.decide(parts):
                 changing.append(step)
