@@ -225,7 +225,10 @@ class Server:
         listed = b""
         for at, (name, child) in list(enumerate(names.items(), 1))[place:]:
             encoded = os.fsencode(name)
-            entry = struct.pack("<QQII", _INODES + child, at, len(encoded), stat.S_IFMT(self._node(child).mode) >> 12) + encoded
+            entry = (
+                struct.pack("<QQII", _INODES + child, at, len(encoded), stat.S_IFMT(self._node(child).mode) >> 12)
+                + encoded
+            )
             entry += bytes(-len(entry) % 8)
             if len(listed) + len(entry) > size:
                 break

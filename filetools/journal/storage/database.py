@@ -1,6 +1,6 @@
 """The embedded database: queries in any thread, transactions behind the gate, and what makes it unusable.
 
-Nothing outside this package sees SQLite; its errors leave here translated.
+Nothing outside this package imports SQLite; its errors leave here translated.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from functools import partial
 from itertools import islice
 from pathlib import Path
 from threading import Lock
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeAlias, TypeVar
 
 from filetools.errors import DiskFullError, FileToolsError, InternalError, StorageFailedError
 from filetools.journal.storage.birth import (
@@ -49,6 +49,8 @@ RESERVE_SLICE_BYTES: Final = 64 * 1024
 """Released at a time: on a full disk other programs take free space at once."""
 _log = logging.getLogger(__name__)
 
+Connection: TypeAlias = sqlite3.Connection
+"""What statements inside a transaction use of it: `execute`, `executemany`, and the cursors that these return."""
 Row = tuple[Any, ...]
 Arguments = tuple[Any, ...] | Mapping[str, Any]
 """Values of a query, by position or by name."""
