@@ -27,9 +27,8 @@ from filetools.journal.retention import Retention
 from filetools.journal.seen_versions import SeenVersions
 from filetools.journal.storage.birth import DATABASE_NAME, boot_id, file_id, mark_of, sync_directory
 from filetools.journal.storage.contents import LARGEST_ROW_BYTES, BlobFolder, Contents, version_from
-from filetools.journal.storage.database import Connection, Database
+from filetools.journal.storage.database import TRANSLATED, Connection, Database
 from filetools.journal.storage.schema import FIRST_PENDING, IS_MOVING, NEWEST
-from filetools.journal.storage.translation import TRANSLATED
 from filetools.journal.table import Table
 from filetools.journal.tree_rows import TreeIndex, TreeTable
 from filetools.models.records import Actor, ChangeRecord, Operation, RecordState

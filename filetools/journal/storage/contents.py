@@ -16,8 +16,7 @@ from typing import Final
 
 from filetools.errors import FileToolsError, StateDamagedError, VersionGoneError
 from filetools.journal.storage.birth import sync_directory
-from filetools.journal.storage.database import Connection, Database
-from filetools.journal.storage.translation import TRANSLATED
+from filetools.journal.storage.database import TRANSLATED, Connection, Database
 from filetools.models.words import VERSION_PREFIX
 from filetools.paths.resolver import NEW_FILE_FLAGS, READ_FLAGS
 
@@ -111,17 +110,17 @@ class Contents:
         self.put_all({str(version_from(digest)): content})  # an existing file may be unsynced
         self._enter(self._database.connection, digest, content, 0)
 
-    def keep_all(self, contents: Iterable[tuple[str, bytes]], *, durable: bool = False) -> None:
+    def keep_all(self, contents: Iterable[tuple[str, bytes]], *, durable: bool = False, used: int = 0) -> None:
         """As `keep`, for versions with their bytes, a portion at a time; by default durable with the next commit."""
         for portion in _portions(contents):
-            self.put_all(dict(portion))
-            self._database.write(partial(self._keep_portion, portion, 0), durable=durable)
+            if used != UNSYNCED:
+                self.put_all(dict(portion))
+            self._database.write(partial(self._keep_portion, portion, used), durable=durable)
 
     def keep_read(self, texts: Mapping[str, bytes]) -> None:
         """Keep texts that actors have read, by version, all at once and unsynced; those kept already are skipped."""
         new = [each for each in texts.items() if self._database.row(_STORED, (digest_of(each[0]),)) is None]
-        for portion in _portions(new):
-            self._database.write(partial(self._keep_portion, portion, UNSYNCED), durable=False)
+        self.keep_all(new, used=UNSYNCED)
 
     def record(
         self,
