@@ -93,11 +93,11 @@ class TreeObserver:
 
     def watch(self, agenda: Agenda) -> None:
         """Start watching the tree; call it once, in a worker thread. The caller closes the watcher."""
+        folders = self._journal.tree_index.paths("directory").values()
         self.watcher = TreeWatcher(self._workspace, agenda)
         with suppress(FileToolsError):  # the next look reads it again, but nobody starts the watcher again
             self.read_tracked()
-        self.watcher.start()
-        self.watcher.watch(map(WorkspacePath, self._journal.tree_index.paths("directory").values()))
+        self.watcher.start(map(WorkspacePath, folders))
 
     @property
     def polling(self) -> str | None:
