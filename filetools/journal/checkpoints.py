@@ -168,7 +168,7 @@ class Checkpoints:
             keep: Stores the bytes of rows that may lack them, and returns the keys of those that still do. Called once the
                 rows are written, from which on retention leaves them alone. If it raises, there is no checkpoint.
         """
-        while replace or all(one.name != name for one in self.all()):
+        while replace or self.get(name) is None:
             found = compare()
             tree = readable(found.now)
             added, ended = _differing(tree, found.before), _differing(found.before, tree)
@@ -185,6 +185,10 @@ class Checkpoints:
     def all(self) -> list[Checkpoint]:
         """Return all checkpoints, oldest first."""
         return [_checkpoint(row) for row in self._database.rows(f"{_SELECT} ORDER BY number, time, name")]
+
+    def get(self, name: str) -> Checkpoint | None:
+        """Return the checkpoint of a name, or None."""
+        return next((one for one in self.all() if one.name == name), None)
 
     def snapshot(self, name: str) -> tuple[Checkpoint, Tree | None] | None:
         """Return the checkpoint of a name and its entries, by key; None for the entries if not all of them are known.

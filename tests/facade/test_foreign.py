@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Collection, Iterable
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -457,8 +457,8 @@ async def test_a_file_of_a_far_year_hinders_no_look_and_no_call(tmp_path: Path, 
 async def test_inodes_of_64_bits_hinder_no_look_and_no_call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def enlarged(call: Callable[..., os.stat_result]) -> Callable[..., os.stat_result]:
         def answer(*arguments: Any, **named: Any) -> os.stat_result:
-            _, (values, more) = call(*arguments, **named).__reduce__()  # type: ignore[misc]
-            return os.stat_result((values[0], values[1] + 2**63, *values[2:]), more)
+            kind, (values, more) = cast(Any, call(*arguments, **named).__reduce__())
+            return cast(os.stat_result, kind((values[0], values[1] + 2**63, *values[2:]), more))
 
         return answer
 

@@ -79,7 +79,11 @@ def test_relations_are_found_from_both_ends_for_any_number_of_records(journal: J
 
 def test_a_checkpoint_has_the_number_of_its_moment_and_outlives_the_process(open_journal: OpenJournal) -> None:
     journal = open_journal()
-    assert (journal.checkpoints.remove("x"), journal.checkpoints.all()) == (False, [])
+    assert (journal.checkpoints.get("x"), journal.checkpoints.remove("x"), journal.checkpoints.all()) == (
+        None,
+        False,
+        [],
+    )
     empty = save(journal, "empty", {}, journal.positions().newest)
     record = put(journal, "a", b"1")
     made = save(journal, "x", {}, journal.positions().newest)
@@ -87,8 +91,9 @@ def test_a_checkpoint_has_the_number_of_its_moment_and_outlives_the_process(open
     put(journal, "a", b"2")
     assert save(journal, "x", {}, journal.positions().newest) is None
     other = open_journal()
-    assert other.checkpoints.all() == [empty, made]
+    assert other.checkpoints.get("x") == made
     moved = save(other, "x", {}, other.positions().newest, replace=True)
     assert moved is not None
-    assert journal.checkpoints.all() == [empty, moved]
-    assert (journal.checkpoints.remove("x"), journal.checkpoints.all()) == (True, [empty])
+    assert [each.name for each in journal.checkpoints.all()] == ["empty", "x"]
+    assert journal.checkpoints.get("x") == moved
+    assert (journal.checkpoints.remove("x"), journal.checkpoints.get("x")) == (True, None)
