@@ -96,13 +96,14 @@ class InvalidPathError(
     FileToolsError,
     ValueError,
     code="INVALID_PATH",
-    action="Name a file by a path relative to the workspace root, without control characters.",
+    action="Name a file by a path relative to the workspace root.",
 ):
     """Raised when a path cannot name a file: empty, blank, NUL, not encodable, or the root where a file is meant."""
 
     def __init__(self, path: str, reason: str, *, suggested_action: str | None = None) -> None:
         shown = path.encode("utf-8", "backslashreplace").decode()
-        super().__init__(f"Invalid path {shown!r}: {reason}", path=shown, suggested_action=suggested_action)
+        name = repr(shown) if shown == path else f"'{printable(path)}'"
+        super().__init__(f"Invalid path {name}: {reason}", path=shown, suggested_action=suggested_action)
 
 
 class AbsolutePathError(

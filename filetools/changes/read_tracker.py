@@ -62,10 +62,6 @@ class _Seen(Struct):
     is_loaded: bool = False
     forgotten: set[str] = field(default_factory=set)
     """Keys whose rows in the journal are obsolete."""
-    wrote: dict[str, int] = field(default_factory=dict)
-    """By key: the number of the actor's own newest record since it learned its base."""
-    covered: dict[str, int] = field(default_factory=dict)
-    """By key: the number of the newest record that the base certainly includes."""
     changed: OrderedDict[str, ChangedFile] = field(default_factory=OrderedDict)
     spans: dict[str, tuple[str, list[Span]]] = field(default_factory=dict)
     """By key: a version of which only parts were read, and these parts."""
@@ -82,15 +78,9 @@ class _Seen(Struct):
         self.spans[key] = (version, merged)
         return merged[0] == ((1, 1), END_OF_FILE)
 
-    def learn(self, key: str) -> None:
-        """Drop the change to report for a path, because the actor has seen a newer text."""
-        self.changed.pop(key, None)
-        if key in self.wrote:
-            self.covered[key] = self.wrote.pop(key)
-
     def drop(self, key: str) -> None:
         self.count -= len(self.paths.pop(key, {}))
-        for table in (self.wrote, self.covered, self.changed, self.spans):
+        for table in (self.changed, self.spans):
             table.pop(key, None)
         if not self.is_loaded:
             self.forgotten.add(key)
@@ -290,7 +280,7 @@ class ReadTracker:
         with self._lock:
             seen = self._seen(owner)
             if version is not None:
-                seen.learn(key)
+                seen.changed.pop(key, None)  # the actor has seen a newer text
             former = seen.paths.get(key, {})
             if _is_repeated(former, rows):
                 seen.paths.move_to_end(key)
@@ -310,14 +300,10 @@ class ReadTracker:
         """Replace an actor's rows of a path."""
         with self._lock:
             seen = self._seen(owner)
-            seen.learn(key)
-            covered = seen.covered.get(key)
             self._forget(owner, seen, key)
             if rows:
                 self._put(owner, seen, key, rows)
                 self._unsaved.extend((owner, key, row) for row in rows.values())
-                if covered is not None:
-                    seen.covered[key] = covered
 
     def _put(self, owner: str, seen: _Seen, key: str, rows: Rows) -> None:
         seen.count += len(rows) - len(seen.paths.pop(key, {}))
@@ -372,15 +358,10 @@ class ReadTracker:
 
     def _notice(self, record: ChangeRecord, key_of: Callable[[WorkspacePath], str]) -> None:
         author = owner_of(record.actor)
-        writer = self._actors.get(author)
         others = [seen for owner, seen in self._actors.items() if owner != author]
-        if writer is None and not others:
-            return
-        key = key_of(WorkspacePath(record.path))
-        if writer is not None and key in writer.paths:
-            writer.wrote[key] = record.number
         if not others:
             return
+        key = key_of(WorkspacePath(record.path))
         by = structs.replace(record.actor, call=None)
         changes = {key: ChangedFile(path=record.path, by=by, version=record.after)}
         gone = key
@@ -392,8 +373,7 @@ class ReadTracker:
                 below = (each for each in seen.paths if each.startswith(f"{gone}/"))
                 changes = {each: ChangedFile(path=each, by=by, version=None) for each in below}
             for each, change in changes.items():
-                if record.number > seen.covered.get(each, 0):
-                    seen.add_change(each, change)
+                seen.add_change(each, change)
 
 
 def owner_of(actor: Actor) -> str:

@@ -15,7 +15,7 @@ import pytest
 
 import filetools
 from filetools.facade.facade import FileToolsFacade
-from filetools.paths.workspace import Workspace
+from filetools.paths import workspace
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.stores.local import LocalStore
 from filetools.tree.observer import TreeObserver
@@ -368,8 +368,7 @@ async def test_a_new_spelling_is_recorded_as_a_move_where_case_is_ignored(
         by_key = {name.casefold(): stat for name, stat in found.items()}
         return own, found if names is None else {name: by_key[name.casefold()] for name in names}
 
-    monkeypatch.setattr(Workspace, "key", lambda self, path: str(path).casefold())
-    monkeypatch.setattr(Workspace, "key_of", lambda self, path: path.casefold())
+    monkeypatch.setattr(workspace, "probe_rules", lambda *_: workspace.NameRules(ignores_case=True))
     monkeypatch.setattr(LocalStore, "look_into", any_spelling)
     (tmp_path / "Docs").mkdir()
     async with filetools.open(tmp_path, settings=RELAXED) as files:

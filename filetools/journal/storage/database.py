@@ -87,12 +87,12 @@ class Reserve:
                 file.seek(0, os.SEEK_END)
                 file.write(os.urandom(missing))  # some file systems give zeros no space
 
-    def shrink(self) -> bool:
-        """Release a slice; False if none is left."""
+    def shrink(self, keep_bytes: int = 0) -> bool:
+        """Release a slice; False if there are no more than `keep_bytes`."""
         size = self._size()
         with suppress(OSError):
-            os.truncate(self._file, max(0, size - RESERVE_SLICE_BYTES))
-            return size > 0
+            os.truncate(self._file, max(0, min(size, keep_bytes), size - RESERVE_SLICE_BYTES))
+            return size > keep_bytes
         return False
 
     def has_room(self) -> bool:
@@ -266,7 +266,8 @@ class Database:
             except sqlite3.Error as exc:  # contents outside the database would take up the whole reserve
                 if has_restarted or not may_use_reserve or not isinstance(of_sqlite(exc), DiskFullError):
                     raise
-            if not self.reserve.shrink():
+            # A transaction that is too large for the disk must not take what the next opening needs.
+            if not self.reserve.shrink(RESERVE_SLICE_BYTES):
                 self.restart_wal()
                 has_restarted = True
 
