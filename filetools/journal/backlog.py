@@ -9,14 +9,13 @@ from __future__ import annotations
 import hashlib
 import os
 import secrets
-import sqlite3
 from collections.abc import Iterable
 from typing import Any, Final, NamedTuple
 
 from msgspec import Struct
 
 from filetools.journal.records import NEVER_IN_FILE
-from filetools.journal.storage.database import Database
+from filetools.journal.storage.database import Connection, Database
 from filetools.journal.storage.schema import NEWEST
 from filetools.models.words import VERSION_PREFIX
 
@@ -185,7 +184,7 @@ class Backlog:
         """
         rows = [(mirror, os.fsencode(entry.key), entry.number) for entry in done]
 
-        def work(connection: sqlite3.Connection) -> None:
+        def work(connection: Connection) -> None:
             connection.execute(_ADVANCE, (position, mirror))
             connection.executemany(
                 "DELETE FROM behind WHERE mirror = ? AND key = ? AND (number = ?3 OR number BETWEEN 1 AND ?3)", rows
@@ -260,7 +259,7 @@ class Mirrors:
         self._database.change(statement, [values], durable=True)
 
 
-def backlog_counts(connection: sqlite3.Connection) -> dict[MirrorRow, int]:
+def backlog_counts(connection: Connection) -> dict[MirrorRow, int]:
     """Return the mirrors of a root, and the number of paths that each may lack."""
     rows = [MirrorRow(*row) for row in connection.execute(f"{_SELECT_MIRROR} ORDER BY place").fetchall()]
     return {row: connection.execute(_COUNT, {"mirror": row.place}).fetchone()[0] for row in rows}
