@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import math
 import os
 import shutil
 import signal
@@ -228,39 +227,15 @@ async def test_a_call_that_waits_again_after_its_time_is_given_up() -> None:
     call.wait(lambda: queue.withdraw(call))
     queue.add(call)
     assert queue.claim(call)
-    await asyncio.sleep(0.2)
+    queue.give_up(call)
     again = [call]
     queue.put_back(again)
-    queue.fail_if_late(call)
+    call.settle()
     error = await refused("LOCK_TIMEOUT", asyncio.wait_for(call.hop, 10))
     assert "somebody" in error.message
     assert not queue
+    assert not again
     queue.close()
-
-
-class CoarseLoop(asyncio.SelectorEventLoop):
-    """A loop whose clock ticks every 0.1 s, so that its timers are early, as on Windows."""
-
-    def time(self) -> float:
-        """Return the time of the next tick."""
-        return math.ceil(time.monotonic() * 10) / 10
-
-
-def test_a_waiting_call_is_given_up_although_its_timer_is_early() -> None:
-    async def give_up() -> None:
-        queue = CallQueue(lambda: None, lambda: "somebody")
-        while time.monotonic() % 0.1 < 0.05:  # until a tick is near
-            await asyncio.sleep(0)
-        call = TurnCall(TurnTask(lambda: None), (), path="a.txt", owner="me", timeout_seconds=0.3)
-        call.wait(lambda: queue.withdraw(call))
-        queue.add(call)
-        until = time.monotonic() + 10
-        while not call.hop.done() and time.monotonic() < until:
-            await asyncio.sleep(0)
-        await refused("LOCK_TIMEOUT", asyncio.wait_for(call.hop, 0.1))
-
-    with asyncio.Runner(loop_factory=CoarseLoop) as runner:
-        runner.run(give_up())
 
 
 async def test_a_call_that_needed_another_turn_is_published_once_although_the_loop_is_late(tmp_path: Path) -> None:
