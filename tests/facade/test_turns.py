@@ -221,10 +221,33 @@ async def test_a_call_looks_again_if_a_later_one_of_its_turn_meets_that_others_c
     assert (tmp_path / "d/a.txt").read_text() == "two\n"
 
 
+def call_of(queue: CallQueue) -> TurnCall:
+    made = TurnCall(TurnTask(lambda: None), (), path="a.txt", owner="me", timeout_seconds=10)
+    made.wait(lambda: queue.withdraw(made))
+    return made
+
+
+async def test_a_new_call_does_not_wait_for_one_that_has_stepped_aside() -> None:
+    pool, due = WorkerPool(1), asyncio.get_running_loop().create_future()
+
+    def serve() -> None:
+        if queue.is_due():
+            due.get_loop().call_soon_threadsafe(due.set_result, queue.due())
+
+    queue = CallQueue(lambda: pool.put(serve), lambda: "somebody")
+    aside, later = call_of(queue), call_of(queue)
+    aside.not_before = time.monotonic() + 40
+    queue.add(aside)
+    await asyncio.sleep(0.1)
+    queue.add(later)
+    assert await asyncio.wait_for(due, 20) == [later]
+    queue.close()
+    pool.close()
+
+
 async def test_a_call_that_waits_again_after_its_time_is_given_up() -> None:
     queue = CallQueue(lambda: None, lambda: "somebody")
-    call = TurnCall(TurnTask(lambda: None), (), path="a.txt", owner="me", timeout_seconds=0.1)
-    call.wait(lambda: queue.withdraw(call))
+    call = call_of(queue)
     queue.add(call)
     assert queue.claim(call)
     queue.give_up(call)
@@ -333,17 +356,12 @@ async def test_the_first_thread_that_the_system_refuses_fails_one_call_alone(mon
     def refuse(_thread: threading.Thread) -> None:
         raise RuntimeError("can't start new thread")
 
-    def call() -> TurnCall:
-        made = TurnCall(TurnTask(lambda: None), (), path="a.txt", owner="me", timeout_seconds=10)
-        made.wait(lambda: queue.withdraw(made))
-        return made
-
     with monkeypatch.context() as refusing:
         refusing.setattr(threading.Thread, "start", refuse)
         with pytest.raises(errors.RateLimitedError, match="threads"):
-            queue.add(call())
+            queue.add(call_of(queue))
     assert not queue
-    later = call()
+    later = call_of(queue)
     queue.add(later)
     pool.shutdown()
     assert served == [[later]]
