@@ -85,10 +85,6 @@ class SeenVersions:
             # Unsynced: after a power cut an actor knows less, and a stale write is refused instead of merged.
             self._database.write(partial(_save, several), durable=False)
 
-    def forget(self, owners: Iterable[str]) -> None:
-        """Drop all rows of some actors."""
-        self._database.change("DELETE FROM seen_versions WHERE owner = ?", [(owner,) for owner in owners])
-
 
 def _save(changes: list[tuple[str, str, SeenVersion | None]], connection: sqlite3.Connection) -> None:
     for owner, key, row in changes:
