@@ -39,7 +39,7 @@ from filetools.permissions.gatekeeper import Gatekeeper
 from filetools.permissions.policy import PermissionPolicy
 from filetools.settings import STATE_DIRECTORY, Settings, load_settings
 from filetools.stores.local import LocalStore
-from filetools.stores.store import Store
+from filetools.stores.store import PrimaryStore, Store
 from filetools.sync.manager import SyncManager
 from filetools.tree.observer import TreeObserver
 from filetools.writer.recovery import Recovery
@@ -48,7 +48,7 @@ from filetools.writer.worker_pool import WorkerPool
 _log = logging.getLogger(__name__)
 
 
-Closing = TypeVar("Closing", Workspace, Store, Journal)
+Closing = TypeVar("Closing", Workspace, PrimaryStore, Journal)
 
 
 def open_workspace(
@@ -258,7 +258,7 @@ class Opening:
             on_committed=notifier.notify_others,
         )
 
-    def _open_store(self, workspace: Workspace, private_directory: Path) -> Store:
+    def _open_store(self, workspace: Workspace, private_directory: Path) -> PrimaryStore:
         return LocalStore(workspace, private_directory=private_directory)
 
     async def _gatekeeper(
