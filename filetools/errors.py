@@ -11,7 +11,7 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
-from filetools.printable import printable
+from filetools.printable import encodable, printable
 
 
 class FileToolsError(Exception):
@@ -101,7 +101,7 @@ class InvalidPathError(
     """Raised when a path cannot name a file: empty, blank, NUL, not encodable, or the root where a file is meant."""
 
     def __init__(self, path: str, reason: str, *, suggested_action: str | None = None) -> None:
-        shown = path.encode("utf-8", "backslashreplace").decode()
+        shown = encodable(path)
         name = repr(shown) if shown == path else f"'{printable(path)}'"
         super().__init__(f"Invalid path {name}: {reason}", path=shown, suggested_action=suggested_action)
 
