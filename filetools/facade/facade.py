@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 from functools import partial
 from os import PathLike, fspath
@@ -290,27 +289,19 @@ class FileToolsFacade(ReadCalls, SearchCalls, BodyCalls, TreeCalls, HistoryCalls
         self._runner.check_open()
         return self._runner.turns.held()
 
-    async def sync_all(
-        self,
-        preview: bool = False,
-        *,
-        verify: bool = False,
-        abort: asyncio.Event | None = None,
-        progress: Callable[[int, int, str], None] | None = None,
-    ) -> SyncResult:
+    async def sync_all(self, preview: bool = False, *, verify: bool = False) -> SyncResult:
         """Bring the mirror up to the primary: plan by size and hash, and execute unless `preview`.
 
         Unless it is a preview without `verify`, the whole tree is scanned first, as by `look`. The process that writes to
-        the mirror repairs differences.
+        the mirror repairs differences, also if the caller is cancelled.
 
         Raises:
-            SyncFailedError: There is no mirror, it is not ready, or a synchronisation is running.
+            SyncFailedError: There is no mirror, it is not ready or fails, or a synchronisation is running.
         """
         self._runner.check_open()
         await self._authorise("sync_all", [], {}, change=not preview)
         seen = await self._runner.look() if verify or not preview else LookResult()
-        work = self._parts.sync.sync_all(preview, abort=abort, progress=progress)
-        result = await self._runner.while_open(work)
+        result = await self._runner.while_open(self._parts.sync.sync_all(preview))
         return result.model_copy(update={"unread": seen.unread})
 
     async def status(self) -> dict[str, Any]:
