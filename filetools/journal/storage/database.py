@@ -329,10 +329,10 @@ class Database:
         if self._closed or not self.gate.is_open:
             return
         self._closed = True
+        self._close_idle()
         try:
             with TRANSLATED, self.gate:
                 self.identities.check()
-                self._close_idle()
                 self.connection.close()
                 # Then nobody else has it open: the last one to close it removes the write-ahead file.
                 if self.has_log and not self._wal.exists():
@@ -340,7 +340,6 @@ class Database:
         except FileToolsError as exc:
             # Everything acknowledged is in the write-ahead file, which the next opening reads.
             _log.warning("the journal was closed without a checkpoint: %s", exc)
-            self._close_idle()
         self._opened.close()
 
     def _check_usable(self) -> None:
@@ -380,6 +379,13 @@ class Database:
             self.connection.execute("PRAGMA synchronous = NORMAL")
             note = "INSERT OR REPLACE INTO meta (name, value) VALUES ('sync_failed', ?)"
             self.connection.execute(note, (time.time(),))
+
+
+class TableAccess:
+    """Base of what reads and writes some of the tables."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
 
 
 def slices(rows: Iterable[T], most: int = 2000) -> Iterator[list[T]]:
