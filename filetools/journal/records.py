@@ -79,6 +79,7 @@ RECORD_COLUMNS: Final = (
 )
 INSERT_RECORD: Final = (
     f"INSERT INTO records ({RECORD_COLUMNS}, synced) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
+    " RETURNING number"
 )
 SELECT_RECORD: Final = f"SELECT {RECORD_COLUMNS} FROM records"
 NEVER_IN_FILE: Final = 2

@@ -16,7 +16,7 @@ from typing import Final
 
 from filetools.errors import FileToolsError, StateDamagedError, VersionGoneError
 from filetools.journal.storage.birth import sync_directory
-from filetools.journal.storage.database import TRANSLATED, Connection, Database
+from filetools.journal.storage.database import TRANSLATED, Connection, Database, slices
 from filetools.models.words import VERSION_PREFIX
 from filetools.paths.resolver import NEW_FILE_FLAGS, READ_FLAGS
 
@@ -52,8 +52,6 @@ _TOUCH: Final = "UPDATE contents SET used = ? WHERE hash = ?"
 _REPLACE: Final = f"{_TOUCH} AND used = 0"
 
 _STORED: Final = f"SELECT size, used, {IS_BLOB} FROM contents WHERE hash = ?"
-Portion = list[tuple[str, bytes]]
-"""Versions and their bytes."""
 
 
 class Contents:
@@ -112,7 +110,7 @@ class Contents:
 
     def keep_all(self, contents: Iterable[tuple[str, bytes]], *, durable: bool = False, used: int = 0) -> None:
         """As `keep`, for versions with their bytes, a portion at a time; by default durable with the next commit."""
-        for portion in _portions(contents):
+        for portion in slices(contents, SLICE_BYTES, lambda each: len(each[1])):
             if used != UNSYNCED:
                 self.put_all(dict(portion))
             self._database.write(partial(self._keep_portion, portion, used), durable=durable)
@@ -154,7 +152,7 @@ class Contents:
             self._blobs.put_all({digest.hex(): content}, is_synced=used != UNSYNCED)
         connection.execute(_KEEP, (digest, len(content), used, None if is_large else content))
 
-    def _keep_portion(self, portion: Portion, used: int, connection: Connection) -> None:
+    def _keep_portion(self, portion: list[tuple[str, bytes]], used: int, connection: Connection) -> None:
         for version, content in portion:
             self._enter(connection, digest_of(version), content, used)
 
@@ -168,20 +166,6 @@ def remove_unused(database: Database, blobs: BlobFolder, digests: Iterable[bytes
 
     # Behind the gate: a commit that relies on one of these files looks for it there, and writes it again.
     database.write(work, durable=False, afterwards=blobs.remove)
-
-
-def _portions(contents: Iterable[tuple[str, bytes]]) -> Iterator[Portion]:
-    """Yield contents in portions of one transaction each."""
-    portion: Portion = []
-    held = 0
-    for version, content in contents:
-        portion.append((version, content))
-        held += len(content)
-        if held >= SLICE_BYTES:
-            yield portion
-            portion, held = [], 0
-    if portion:
-        yield portion
 
 
 def digest_of(version: str) -> bytes:

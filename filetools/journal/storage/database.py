@@ -15,7 +15,6 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager, suppress
 from functools import partial
-from itertools import islice
 from pathlib import Path
 from threading import Lock
 from types import TracebackType
@@ -388,11 +387,23 @@ class TableAccess:
         self._database = database
 
 
-def slices(rows: Iterable[T], most: int = 2000) -> Iterator[list[T]]:
-    """Yield rows in slices of one transaction each, so that other commits wait a few milliseconds at most."""
-    left = iter(rows)
-    while several := list(islice(left, most)):
-        yield several
+def slices(rows: Iterable[T], most: int = 2000, size: Callable[[T], int] = lambda _: 1) -> Iterator[list[T]]:
+    """Yield rows in slices of one transaction each, so that other commits wait a few milliseconds at most.
+
+    Args:
+        rows: The rows.
+        most: Size at which a slice is complete.
+        size: Size of a row; by default rows are counted.
+    """
+    some, held = list[T](), 0
+    for row in rows:
+        some.append(row)
+        held += size(row)
+        if held >= most:
+            yield some
+            some, held = [], 0
+    if some:
+        yield some
 
 
 def _prepare(connection: sqlite3.Connection, directory: Path, *, is_durable: bool) -> bool:
