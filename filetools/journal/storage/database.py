@@ -80,7 +80,7 @@ class Reserve:
 
     def fill(self) -> None:
         """Grow to the full size again if the disk has twice as much free; failures are ignored."""
-        missing = RESERVE_BYTES - self._size()
+        missing = RESERVE_BYTES - size_of(self._file)
         if missing > 0 and free_bytes(self._file.parent) >= 2 * RESERVE_BYTES:
             with suppress(OSError), open(os.open(self._file, OPEN_OR_NEW, 0o600), "wb", buffering=0) as file:
                 file.seek(0, os.SEEK_END)
@@ -88,7 +88,7 @@ class Reserve:
 
     def shrink(self, keep_bytes: int = 0) -> bool:
         """Release a slice; False if there are no more than `keep_bytes`."""
-        size = self._size()
+        size = size_of(self._file)
         with suppress(OSError):
             os.truncate(self._file, max(0, min(size, keep_bytes), size - RESERVE_SLICE_BYTES))
             return size > keep_bytes
@@ -104,10 +104,12 @@ class Reserve:
                 return False
         return True
 
-    def _size(self) -> int:
-        with suppress(OSError):
-            return self._file.stat().st_size
-        return 0
+
+def size_of(file: Path) -> int:
+    """Return the size of a file in bytes; 0 if it cannot be found."""
+    with suppress(OSError):
+        return file.lstat().st_size
+    return 0
 
 
 def free_bytes(folder: Path) -> int:
@@ -299,7 +301,7 @@ class Database:
         A file in use is not truncated: overwriting it takes less time than extending it.
         """
         self._check_usable()
-        if not self._wal.exists() or self._wal.stat().st_size < at_least_bytes:
+        if size_of(self._wal) < at_least_bytes:
             return False
         with TRANSLATED, self.gate, self._writing:
             self.identities.check()
