@@ -16,7 +16,7 @@ from typing import Final
 
 from filetools.errors import FileToolsError, StateDamagedError, VersionGoneError
 from filetools.journal.storage.birth import sync_directory
-from filetools.journal.storage.database import TRANSLATED, Connection, Database, slices
+from filetools.journal.storage.database import TRANSLATED, Connection, Database, size_of, slices
 from filetools.models.words import VERSION_PREFIX
 from filetools.paths.resolver import NEW_FILE_FLAGS, READ_FLAGS
 
@@ -221,10 +221,7 @@ class BlobFolder:
 
     def has(self, name: str, size: int) -> bool:
         """True if there is a blob of this size."""
-        try:
-            return (self._directory / name).lstat().st_size == size
-        except FileNotFoundError:
-            return False
+        return size_of(self._directory / name) == size
 
     def intact_size(self, name: str, *, is_synced: bool = False) -> int | None:
         """Return the size of a blob whose bytes match its hash, synced if asked for; None if there is none."""
