@@ -32,7 +32,7 @@ _CODES: Final = {
 }  # fmt: skip
 _error_text = error_formatter(
     "read_file write_file edit_file list_files=ls search_files=glob grep_files=grep delete_file=delete",
-    INVALID_PATH="Name it by a path that begins with '/', the root of the workspace, without control characters.",
+    INVALID_PATH="Name it by a path that begins with '/', the root of the workspace.",
     PATH_TRAVERSAL="Write the path from '/', the root of the workspace, without '..'.",
     VERSION_MISMATCH="Read it and repeat the call; use edit_file where one read_file does not show the whole file.",
     FILE_TOO_LARGE="Only lines of text can be read from it. Continue without it, or ask the user to raise the limit.",

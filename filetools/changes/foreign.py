@@ -30,6 +30,9 @@ LONGEST_PAUSE_SECONDS: Final = 0.05
 """Longest pause before such a round; a later one is left to the background."""
 _LOST: Final = frozenset({"overflow", "limit", "failed"})
 """Reasons for a look at the whole tree that mean that hints were lost."""
+_REPLACING: Final = frozenset({"start", "asked"})
+"""Reasons to begin a look at the whole tree at once: it compares what is left of the one under way, too. Others would not let
+a look end, if they come often."""
 _OWNER: Final = "watcher"
 
 _log = logging.getLogger(__name__)
@@ -136,6 +139,8 @@ class ForeignChanges:
             if due.reasons:
                 self._parts.workspace.check_alive()
             self._report_loss(due.reasons)
+            if not _REPLACING.isdisjoint(due.reasons):
+                self._current = None
             if self._current is None and self._is_whole_wanted:
                 self._is_whole_wanted, self._current = False, self._parts.observer.begin_look()
             records = self._parts.observer.due(due, self._current)

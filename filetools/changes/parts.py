@@ -13,7 +13,7 @@ from filetools.journal.journal import Journal, View
 from filetools.paths.workspace import Workspace
 from filetools.permissions.gatekeeper import Gatekeeper
 from filetools.settings import Settings
-from filetools.stores.store import Store
+from filetools.stores.store import PrimaryStore
 from filetools.sync.manager import SyncManager
 from filetools.tree.observer import TreeObserver
 from filetools.writer.recovery import Recovery
@@ -24,7 +24,7 @@ class Parts(Struct, frozen=True, kw_only=True):
     """The objects of one opened workspace, usable until it is closed."""
 
     workspace: Workspace
-    store: Store
+    store: PrimaryStore
     journal: Journal
     bus: EventBus
     sync: SyncManager

@@ -5,8 +5,8 @@ result contains text of others that the actor has not seen; it stands for the ba
 is that of its newest row.
 
 Rows are kept in memory and saved to the journal within a second, or when the workspace closes. So are texts that nothing
-else keeps, unless no other process can have the actor: these stay in memory. If the text of a base is gone, a write that
-needs it for a merge is refused.
+else keeps. If no other process can have the actor, both stay in memory. If the text of a base is gone, a write that needs it
+for a merge is refused.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from filetools.models.records import (
 from filetools.paths.workspace_path import WorkspacePath
 
 MOST_ACTORS: Final = 1000
-"""Actors in memory; the least recently active one is dropped, and loaded from the journal when it returns."""
+"""Actors in memory; beyond it the least recently active one is dropped, and loaded from the journal when it returns."""
 LARGEST_TEXT_BYTES: Final = 1024 * 1024
 """Larger texts are not kept for seen versions alone."""
 REFRESH_SECONDS: Final = 60.0
@@ -62,10 +62,6 @@ class _Seen(Struct):
     is_loaded: bool = False
     forgotten: set[str] = field(default_factory=set)
     """Keys whose rows in the journal are obsolete."""
-    wrote: dict[str, int] = field(default_factory=dict)
-    """By key: the number of the actor's own newest record since it learned its base."""
-    covered: dict[str, int] = field(default_factory=dict)
-    """By key: the number of the newest record that the base certainly includes."""
     changed: OrderedDict[str, ChangedFile] = field(default_factory=OrderedDict)
     spans: dict[str, tuple[str, list[Span]]] = field(default_factory=dict)
     """By key: a version of which only parts were read, and these parts."""
@@ -82,15 +78,9 @@ class _Seen(Struct):
         self.spans[key] = (version, merged)
         return merged[0] == ((1, 1), END_OF_FILE)
 
-    def learn(self, key: str) -> None:
-        """Drop the change to report for a path, because the actor has seen a newer text."""
-        self.changed.pop(key, None)
-        if key in self.wrote:
-            self.covered[key] = self.wrote.pop(key)
-
     def drop(self, key: str) -> None:
         self.count -= len(self.paths.pop(key, {}))
-        for table in (self.wrote, self.covered, self.changed, self.spans):
+        for table in (self.changed, self.spans):
             table.pop(key, None)
         if not self.is_loaded:
             self.forgotten.add(key)
@@ -200,14 +190,8 @@ class ReadTracker:
             self.forget(actor, known)
 
     def end_with_process(self, actor: Actor) -> None:
-        """Declare that no other process can have this actor, so that its texts can stay in memory."""
+        """Declare that no other process can have this actor, so that its rows and texts can stay in memory."""
         self._ephemeral.add(owner_of(actor))
-
-    def forget_ephemeral(self) -> None:
-        """Delete the rows of such actors from the journal; call it in a worker thread, after the last `save`."""
-        known = [owner for owner in self._ephemeral if owner in self._actors]
-        if known:
-            self._journal.seen_versions.forget(known)
 
     def move(self, actor: Actor, key: str, new_key: str) -> None:
         """Move the rows of a path that the actor has moved, replacing those of the target."""
@@ -265,7 +249,7 @@ class ReadTracker:
                 self._unsaved = []
             try:
                 self._journal.contents.keep_read(texts)
-                self._journal.seen_versions.save(rows)
+                self._journal.seen_versions.save(row for row in rows if row[0] not in self._ephemeral)
             except BaseException:
                 with self._lock:
                     self._unsaved[:0] = rows
@@ -273,9 +257,10 @@ class ReadTracker:
             with self._lock:
                 for version in texts:
                     self._waiting.release(version)
-                busy = {owner for owner, _, _ in self._unsaved}
-                while len(self._actors) > MOST_ACTORS and next(iter(self._actors)) not in busy:
-                    self._actors.popitem(last=False)
+                kept = self._ephemeral.union(owner for owner, _, _ in self._unsaved)
+                surplus = max(0, len(self._actors) - MOST_ACTORS)
+                for owner in [each for each in self._actors if each not in kept][:surplus]:
+                    del self._actors[owner]
 
     def _add(
         self,
@@ -290,7 +275,7 @@ class ReadTracker:
         with self._lock:
             seen = self._seen(owner)
             if version is not None:
-                seen.learn(key)
+                seen.changed.pop(key, None)  # the actor has seen a newer text
             former = seen.paths.get(key, {})
             if _is_repeated(former, rows):
                 seen.paths.move_to_end(key)
@@ -310,14 +295,10 @@ class ReadTracker:
         """Replace an actor's rows of a path."""
         with self._lock:
             seen = self._seen(owner)
-            seen.learn(key)
-            covered = seen.covered.get(key)
             self._forget(owner, seen, key)
             if rows:
                 self._put(owner, seen, key, rows)
                 self._unsaved.extend((owner, key, row) for row in rows.values())
-                if covered is not None:
-                    seen.covered[key] = covered
 
     def _put(self, owner: str, seen: _Seen, key: str, rows: Rows) -> None:
         seen.count += len(rows) - len(seen.paths.pop(key, {}))
@@ -372,15 +353,10 @@ class ReadTracker:
 
     def _notice(self, record: ChangeRecord, key_of: Callable[[WorkspacePath], str]) -> None:
         author = owner_of(record.actor)
-        writer = self._actors.get(author)
         others = [seen for owner, seen in self._actors.items() if owner != author]
-        if writer is None and not others:
-            return
-        key = key_of(WorkspacePath(record.path))
-        if writer is not None and key in writer.paths:
-            writer.wrote[key] = record.number
         if not others:
             return
+        key = key_of(WorkspacePath(record.path))
         by = structs.replace(record.actor, call=None)
         changes = {key: ChangedFile(path=record.path, by=by, version=record.after)}
         gone = key
@@ -392,8 +368,7 @@ class ReadTracker:
                 below = (each for each in seen.paths if each.startswith(f"{gone}/"))
                 changes = {each: ChangedFile(path=each, by=by, version=None) for each in below}
             for each, change in changes.items():
-                if record.number > seen.covered.get(each, 0):
-                    seen.add_change(each, change)
+                seen.add_change(each, change)
 
 
 def owner_of(actor: Actor) -> str:

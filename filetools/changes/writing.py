@@ -23,7 +23,6 @@ from filetools.changes.decision import (
     stale_error,
     unmergeable,
 )
-from filetools.changes.overlay import SeenPath
 from filetools.content.differences.diff import structured_patch
 from filetools.content.differences.merging import merge_bytes
 from filetools.content.ends import ends_like
@@ -309,31 +308,6 @@ def merged_into(
         foreign=tuple(dict(hunk.to_dict()) for hunk in result.foreign),
         newline=None,
     )
-
-
-def on_top(plain: PutDecision, before: SeenPath, now: KnownPath, *, is_strict: bool, settings: Settings) -> PutDecision:
-    """Return a transaction's text on top of what others have written.
-
-    Args:
-        plain: The text.
-        before: What the transaction has changed.
-        now: What others have made of it.
-        is_strict: True if the caller named the version, so that nothing may be merged.
-        settings: Which files are prose.
-
-    Raises:
-        EditConflictError: Changes of others overlap with the text, or one side is binary.
-        VersionMismatchError: The text must not be merged, or what it changed is not kept any more.
-        PathExistsError: Others made a file where there was none.
-    """
-    path, version, content = now.seen.path, before.version or "", before.content
-    if before.kind is None:
-        raise PathExistsError(path)
-    if is_strict:
-        raise VersionMismatchError(path, version, now.seen.version, reason=CHANGED)
-    known = SeenVersion(version=version, base=version, encoding=plain.encoding)
-    kept = now.kept if content is None else lambda _version: content
-    return merged_into(plain, replace(now, rows=(known,), kept=kept), known, plain.text_for(path), settings)
 
 
 def with_text(

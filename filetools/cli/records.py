@@ -197,7 +197,7 @@ def compared(result: TreeDiffResult) -> str:
 def unsure_lines(unread: Sequence[str], unknown: Sequence[str] = ()) -> Iterator[Text]:
     """Yield a line for each path whose changes are uncertain, up to `MOST_LISTED` of each kind; JSON has all of them."""
     for word, paths, why in (
-        ("unread", unread, "it could not be read, its name is not UTF-8 or contains a backslash, or it was changing"),
+        ("unread", unread, "no access, too large, being changed, or a name with a backslash or not in UTF-8"),
         ("unknown", unknown, "only in one of them, because the ignore rules differed"),
     ):
         for path in paths[:MOST_LISTED]:

@@ -10,7 +10,6 @@ import copy
 import functools
 import logging
 import secrets
-import sqlite3
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -22,15 +21,14 @@ from filetools.errors import DiskFullError, FileToolsError, StateUntrustedError
 from filetools.journal.backlog import Backlog, Mirrors
 from filetools.journal.checkpoints import Checkpoints, next_number
 from filetools.journal.commit import CommitDraft, ObservedChanges, Recorder
-from filetools.journal.documents import DOCUMENT_COLUMNS, Document, DocumentClosing, DocumentTable, document_from
+from filetools.journal.documents import DOCUMENT_COLUMNS, Document, DocumentTable, document_from
 from filetools.journal.records import RECORD_COLUMNS, Change, History, Marks, records_from
 from filetools.journal.retention import Retention
 from filetools.journal.seen_versions import SeenVersions
 from filetools.journal.storage.birth import DATABASE_NAME, boot_id, file_id, mark_of, sync_directory
 from filetools.journal.storage.contents import LARGEST_ROW_BYTES, BlobFolder, Contents, version_from
-from filetools.journal.storage.database import Database
+from filetools.journal.storage.database import TRANSLATED, Connection, Database
 from filetools.journal.storage.schema import FIRST_PENDING, IS_MOVING, NEWEST
-from filetools.journal.storage.translation import TRANSLATED
 from filetools.journal.table import Table
 from filetools.journal.tree_rows import TreeIndex, TreeTable
 from filetools.models.records import Actor, ChangeRecord, Operation, RecordState
@@ -237,10 +235,9 @@ class Journal:
         Raises:
             HeadMovedError: The document to close has changed since it was read.
         """
-        closing = DocumentClosing(id=of.id, expected_version=of.version) if of is not None and closes else None
         change = Change(
             operation=Operation.MODIFY, path=path, key=key, before=None if of is None else of.base, before_unknown=of is None,
-            after=version_of(content), content=content, size=len(content), aside=True, document=closing,
+            after=version_of(content), content=content, size=len(content), aside=True, document=of if closes else None,
         )  # fmt: skip
         self.commit([change], actor)
 
@@ -283,7 +280,7 @@ class Journal:
             look: Records the changes it finds by its first argument, and then updates the rows to match.
         """
 
-        def work(connection: sqlite3.Connection) -> Records:
+        def work(connection: Connection) -> Records:
             found = ObservedChanges(self._recorder, connection)
             look(found, TreeTable(connection, key_of))
             return tuple(found.records)
@@ -315,7 +312,7 @@ def _records_of(outcomes: Sequence[Records | Exception]) -> list[ChangeRecord]:
     return [record for outcome in outcomes if not isinstance(outcome, Exception) for record in outcome]
 
 
-def _confirmed_epoch(database: Database, durability: Durability, connection: sqlite3.Connection) -> str:
+def _confirmed_epoch(database: Database, durability: Durability, connection: Connection) -> str:
     """Return the epoch of an opened journal, starting a new one if its numbering was rolled back.
 
     The first opening after a start of the machine also notes which records may have to be restored.

@@ -9,7 +9,6 @@ scanned on every round; the gate is held only to remove a few rows.
 
 from __future__ import annotations
 
-import sqlite3
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -20,7 +19,7 @@ from msgspec import Struct
 from filetools.journal.checkpoints import Checkpoints, forget_checkpoints
 from filetools.journal.seen_versions import tidy_seen_versions
 from filetools.journal.storage.contents import IS_BLOB, IS_FREE, BlobFolder, remove_unused
-from filetools.journal.storage.database import Database, slices
+from filetools.journal.storage.database import Connection, Database, slices
 from filetools.journal.storage.schema import FIRST_PENDING, NO_NUMBER, REMOVES_FOLDER
 from filetools.journal.table import Table, release_bytes
 
@@ -176,7 +175,7 @@ class Retention:
     def _remove(self, doomed: Sequence[Content], condition: str, *values: float) -> None:
         """Remove contents that still meet a condition, and were not used since they were found."""
 
-        def work(some: list[Content], connection: sqlite3.Connection) -> list[str]:
+        def work(some: list[Content], connection: Connection) -> list[str]:
             those = f"id IN ({','.join('?' * len(some))}) AND used <= ?"
             query = f"DELETE FROM contents WHERE {those} AND {condition} RETURNING hash, {IS_BLOB}"
             gone = connection.execute(query, (*(number for number, *_ in some), max(use for *_, use in some), *values))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from filetools.models.result import RecordedChange, Result
 from filetools.models.words import EntryType
@@ -55,6 +55,10 @@ class SearchResult(FoundResult):
     entries: list[Entry]
     searched: int | None = None
     """If nothing was found: the number of files and folders examined."""
+
+
+CLIPPED_BEFORE: Final = 100
+"""Maximum number of characters before the match in the text of a clipped line."""
 
 
 class GrepMatch(Result):

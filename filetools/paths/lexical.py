@@ -148,6 +148,7 @@ def _refuse_text(raw_path: str) -> None:
     try:
         size = len(raw_path.encode())
     except UnicodeEncodeError:
-        raise InvalidPathError(raw_path, "it contains a surrogate, which no UTF-8 name can hold") from None
+        action = "A path must be UTF-8. If the file has such a name, rename it with another program."
+        raise InvalidPathError(raw_path, "it is not UTF-8", suggested_action=action) from None
     if size > MAX_PATH_BYTES:
         raise PathTooLongError(raw_path)

@@ -24,7 +24,7 @@ from filetools.errors import (
     WorkspaceGoneError,
 )
 from filetools.models.words import STATE_PATH
-from filetools.paths.explain import MAYBE_GONE, MAYBE_ON_THE_WAY, explain_way, shown, translate, wrong_kind
+from filetools.paths.explain import MAYBE_GONE, MAYBE_ON_THE_WAY, explain_way, translate, wrong_kind
 from filetools.paths.lexical import is_addressable
 from filetools.paths.library import birth_ns
 from filetools.paths.links import follow_links
@@ -50,6 +50,7 @@ from filetools.paths.root import (
     why_gone,
 )
 from filetools.paths.workspace_path import WorkspacePath
+from filetools.printable import encodable
 
 _PROBE_NAME: Final = "probe-A-\u00e9"
 _READ_ACCESS: Final = "Ask the user for read access to it, or choose another path."
@@ -66,6 +67,7 @@ class NameRules(Struct, frozen=True):
 
     def key(self, path: str) -> str:
         """Return a text that is equal for all spellings of one path."""
+        path = str(path)  # plain: one is kept for each path of a tree, and the garbage collector does not visit those
         if self.ignores_form:
             path = unicodedata.normalize("NFC", path)
         if self.ignores_case:
@@ -125,10 +127,11 @@ class Workspace:
         root: Absolute path of the root, as given.
         root_descriptor: Descriptor of the root (O_PATH where there is one); -1 once closed, and on Windows.
         follow_symlinks: True if `locate` follows links inside the root.
+        key: Returns the key that is equal for all spellings of a path which the root's file system treats as one file.
     """
 
     __slots__ = (
-        "_identity", "_names", "_resolver", "_rules", "follow_symlinks", "root", "root_descriptor", "state_directory",
+        "_identity", "_resolver", "_rules", "follow_symlinks", "key", "root", "root_descriptor", "state_directory",
     )  # fmt: skip
 
     def __init__(
@@ -150,7 +153,8 @@ class Workspace:
         self._rules = lexical_rules(root, state_directory)
         # On the disk of the files: a state elsewhere may be on one that compares names in another way.
         places = (root / STATE_PATH, self.state_directory)
-        self._names = probe_rules(next(filter(os.path.isdir, places), self.state_directory), found.st_dev)
+        names = probe_rules(next(filter(os.path.isdir, places), self.state_directory), found.st_dev)
+        self.key: Final[Callable[[str], str]] = str if names == NameRules() else names.key
 
     @classmethod
     def open(
@@ -209,16 +213,6 @@ class Workspace:
         return self._rules.parse(raw_path, allow_root=allow_root)
 
     is_addressable = staticmethod(is_addressable)
-
-    def key(self, path: str) -> str:
-        """Return the key that is equal for all spellings of a path which the root's file system treats as one file."""
-        # A plain str: one is kept for each path of a tree, and the garbage collector does not visit those.
-        return self._names.key(str(path))
-
-    @property
-    def key_of(self) -> Callable[[str], str]:
-        """As `key`, without its cost if the file system treats each spelling as a name of its own."""
-        return self.key if self._names.ignores_case or self._names.ignores_form else str
 
     def locate(self, path: WorkspacePath) -> WorkspacePath:
         """Return where a path really is: the path itself, or, with `follow_symlinks`, the target of its links.
@@ -368,7 +362,7 @@ class Workspace:
         if error.errno in MAYBE_ON_THE_WAY:
             return explain_way(path, error, self._look, self._rules.roots)
         if error.errno == errno.ENOENT and directory:
-            return DirectoryNotFoundError(shown(path))
+            return DirectoryNotFoundError(encodable(path))
         return translate(path, error)
 
     def check_alive(self) -> None:
@@ -394,7 +388,7 @@ class Workspace:
     def _explain_look(self, path: WorkspacePath, error: OSError) -> FileToolsError:
         """Explain why opening any kind of file failed, so that only the way to it can be at fault."""
         if error.errno in (errno.EACCES, errno.EPERM):
-            return AccessDeniedError(shown(path), suggested_action=_READ_ACCESS)
+            return AccessDeniedError(encodable(path), suggested_action=_READ_ACCESS)
         explained = self.explain(path, error)
         if isinstance(explained, PathNotDirectoryError) and explained.path == path:
             # The walk found a link as "not a directory", and the link was gone at the second look.

@@ -140,7 +140,11 @@ class Approvals:
             InvalidArgumentError: No such answer, or the request is not open (any more).
         """
         if by.kind != "editor":
-            raise AccessDeniedError(approval_id, "only a person answers approvals")
+            raise AccessDeniedError(
+                approval_id,
+                "only a person answers approvals",
+                suggested_action="Ask the user to answer it: on the editor page, or with 'filetools approve'.",
+            )
         if self.tickets.get(approval_id) is None:
             await self.look()
         ticket = self.tickets.get(approval_id)
@@ -218,7 +222,7 @@ class Approvals:
             ApprovalRequiredError: Too many requests are open.
         """
         request = _request_of(case, self._clock(), self._open_seconds)
-        ask = partial(self._book.ask, request.id, case.key, request.to_dict())
+        ask = partial(self._book.ask, request.id, case.key, case.actor.session, request.to_dict())
         async with self._reading:
             asked = await self._run(partial(ask, now=request.created, expires=request.expires))
             if asked is None:

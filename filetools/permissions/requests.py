@@ -163,6 +163,8 @@ LEASE_SECONDS: Final = 6.0
 """How long a process counts as alive after it last renewed its lease."""
 MOST_REQUESTS: Final = 256
 """Maximum number of open requests; more are refused, so that an agent cannot flood a person."""
+MOST_OF_SESSION: Final = 64
+"""Maximum of one session, so that one that has ended leaves room for others until its requests expire."""
 MOST_BYTES: Final = 64 * 1024 * 1024
 """Maximum size of all requests together, so that an agent cannot fill the disk."""
 _REQUEST: Final = "request "
@@ -181,6 +183,7 @@ class ApprovalRow(Struct, frozen=True, kw_only=True):
     id: str
     call: str
     """Equal for identical calls."""
+    session: str | None
     asked: float
     """When it was opened, in seconds since the epoch."""
     expires: float
@@ -207,13 +210,14 @@ class ApprovalTable:
         self._process = _PROCESS + secrets.token_hex(8)
 
     def ask(
-        self, new_id: str, call: str, shown: Mapping[str, Any], *, now: float, expires: float
+        self, new_id: str, call: str, session: str | None, shown: Mapping[str, Any], *, now: float, expires: float
     ) -> tuple[ApprovalRow, bool] | None:
         """Return the request of an identical call, or open a new one, and whether another process listens.
 
         Args:
             new_id: Name of the request if a new one is needed.
             call: Equal for identical calls.
+            session: The session of its actor.
             shown: The question, as JSON.
             now: Seconds since the epoch.
             expires: Until when a new request is open.
@@ -229,9 +233,11 @@ class ApprovalTable:
             row = next((row for row in live if row.call == call), None)
             if row is not None:
                 return (row, others_listen), []
-            if len(live) >= MOST_REQUESTS or sum(row.size for row in live) + size > MOST_BYTES:
+            of_session = sum(row.session == session for row in live)
+            is_full = len(live) >= MOST_REQUESTS or of_session >= MOST_OF_SESSION
+            if is_full or sum(row.size for row in live) + size > MOST_BYTES:
                 return None, []
-            row = ApprovalRow(id=new_id, call=call, asked=now, expires=expires, size=size)
+            row = ApprovalRow(id=new_id, call=call, session=session, asked=now, expires=expires, size=size)
             return (row, others_listen), [opened, _put(row), self._new(_SHOWN + new_id, shown, size, expires)]
 
         return self._table.change(work, durable=False)

@@ -205,7 +205,7 @@ def state_below(store: Store, path: WorkspacePath) -> WorkspacePath | None:
     while pending:
         folder = pending.pop()
         with suppress(FileToolsError):
-            found = store.look_into(folder, (STATE_DIRECTORY,))[1].get(STATE_DIRECTORY)
+            found = store.stat(folder.child(STATE_DIRECTORY))
             if found is not None and found.type == "directory":  # a link is not a state
                 return folder.child(STATE_DIRECTORY)
             pending += [folder.child(entry.name) for entry in store.scan(folder) if entry.type == "directory"]

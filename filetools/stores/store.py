@@ -165,15 +165,11 @@ class Prepared(Protocol):
 
 @runtime_checkable
 class Store(Protocol):
-    """A tree of files."""
+    """A tree of files, such as a mirror."""
 
     @property
     def name(self) -> str:
         """Short name, such as "primary"; in the journal it identifies a store that is used as a mirror."""
-
-    @property
-    def tick_ns(self) -> int:
-        """Longest time within which a file can change twice and keep its identity; 0 if never."""
 
     def stat(self, path: WorkspacePath) -> FileStat | None:
         """Return facts of a path without following links, or None if nothing is there."""
@@ -188,33 +184,8 @@ class Store(Protocol):
             FileTooLargeError: It has more than `limit` bytes.
         """
 
-    def read_now(self, path: WorkspacePath, limit: int) -> tuple[memoryview, FileStat] | None:
-        """As `read`, if that does not wait for a disk. For the event loop.
-
-        Returns:
-            None if it would wait, or if the file has more than `limit` bytes.
-
-        Raises:
-            PathNotFoundError, PathIsDirectoryError, NotRegularFileError
-        """
-
     def open(self, path: WorkspacePath) -> Reader:
         """Open a regular file for reading parts."""
-
-    def read_link(self, path: WorkspacePath) -> bytes:
-        """Return the target of a symbolic link, uninterpreted.
-
-        Raises:
-            PathNotFoundError: Nothing is there.
-            NotRegularFileError: It is not a link.
-        """
-
-    def make_link(self, path: WorkspacePath, target: bytes) -> None:
-        """Make a symbolic link whose parent exists; its target is not checked.
-
-        Raises:
-            PathExistsError: Something is there.
-        """
 
     def prepare(
         self,
@@ -272,12 +243,6 @@ class Store(Protocol):
             PathNotFoundError: Nothing is there.
         """
 
-    def trash_names(self) -> list[str]:
-        """Return the names in `.filetools/trash`, in no particular order."""
-
-    def trashed(self, path: WorkspacePath, trash: str) -> Trashed:
-        """Return what was removed from `path` with a name in the trash, whether it is there or not."""
-
     def move(self, source: WorkspacePath, destination: WorkspacePath, *, overwrite: bool = False) -> Displaced | None:
         """Rename a file or directory in one atomic step; the destination's parent must exist.
 
@@ -294,19 +259,6 @@ class Store(Protocol):
 
         Raises:
             DirectoryNotFoundError, PathNotDirectoryError
-        """
-
-    def look_into(
-        self, path: WorkspacePath, names: Collection[str] | None = None
-    ) -> tuple[FileStat, dict[str, FileStat]]:
-        """Return the facts of a folder itself, and those of names in it, without following links.
-
-        Args:
-            path: The folder.
-            names: The names; None for all, without those of filetools itself. Missing ones are left out.
-
-        Raises:
-            DirectoryNotFoundError, PathNotDirectoryError, SymlinkNotAllowedError, AccessDeniedError
         """
 
     def set_mode(self, path: WorkspacePath, mode: int, *, directory: bool = False) -> None:
@@ -340,6 +292,58 @@ class Store(Protocol):
 
     def close(self) -> None:
         """Release descriptors; may be called twice."""
+
+
+class PrimaryStore(Store, Protocol):
+    """The tree of files that people and programs work in."""
+
+    @property
+    def tick_ns(self) -> int:
+        """Longest time within which a file can change twice and keep its identity; 0 if never."""
+
+    def read_now(self, path: WorkspacePath, limit: int) -> tuple[memoryview, FileStat] | None:
+        """As `read`, if that does not wait for a disk. For the event loop.
+
+        Returns:
+            None if it would wait, or if the file has more than `limit` bytes.
+
+        Raises:
+            PathNotFoundError, PathIsDirectoryError, NotRegularFileError
+        """
+
+    def read_link(self, path: WorkspacePath) -> bytes:
+        """Return the target of a symbolic link, uninterpreted.
+
+        Raises:
+            PathNotFoundError: Nothing is there.
+            NotRegularFileError: It is not a link.
+        """
+
+    def make_link(self, path: WorkspacePath, target: bytes) -> None:
+        """Make a symbolic link whose parent exists; its target is not checked.
+
+        Raises:
+            PathExistsError: Something is there.
+        """
+
+    def trash_names(self) -> list[str]:
+        """Return the names in `.filetools/trash`, in no particular order."""
+
+    def trashed(self, path: WorkspacePath, trash: str) -> Trashed:
+        """Return what was removed from `path` with a name in the trash, whether it is there or not."""
+
+    def look_into(
+        self, path: WorkspacePath, names: Collection[str] | None = None
+    ) -> tuple[FileStat, dict[str, FileStat]]:
+        """Return the facts of a folder itself, and those of names in it, without following links.
+
+        Args:
+            path: The folder.
+            names: The names; None for all, without those of filetools itself. Missing ones are left out.
+
+        Raises:
+            DirectoryNotFoundError, PathNotDirectoryError, SymlinkNotAllowedError, AccessDeniedError
+        """
 
 
 def make_parents(store: Store, path: WorkspacePath) -> None:

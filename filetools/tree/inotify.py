@@ -86,8 +86,12 @@ class InotifyThread(threading.Thread):
             raise
         abandon_in_child(self)
 
-    def add(self, folder: WorkspacePath) -> bool:
+    def add(self, folder: WorkspacePath, *, hint: bool = True) -> bool:
         """Watch a folder, and hint at all of it unless it was watched already, under any path.
+
+        Args:
+            folder: The folder.
+            hint: False if the caller hints at everything afterwards.
 
         Returns:
             False if it is not watched: it is gone, may not be read, the limit is reached, or this is closed.
@@ -100,7 +104,7 @@ class InotifyThread(threading.Thread):
                 self._on_unable("limit")
             return False  # gone, moved, or replaced: the look that finds it there adds it
         try:
-            return self._add_held(held, _ROOT_MASK if folder.is_root else _FOLDER_MASK)
+            return self._add_held(held, _ROOT_MASK if folder.is_root else _FOLDER_MASK, hint=hint)
         except PermissionError:
             return False  # it cannot be compared either
         except OSError as exc:
@@ -138,7 +142,7 @@ class InotifyThread(threading.Thread):
             if descriptor >= 0:
                 os.close(descriptor)
 
-    def _add_held(self, held: int, mask: int) -> bool:
+    def _add_held(self, held: int, mask: int, *, hint: bool) -> bool:
         found = os.fstat(held)
         folder = (found.st_dev, found.st_ino)
         with self._lock:
@@ -149,7 +153,7 @@ class InotifyThread(threading.Thread):
             watch = call_library("inotify_add_watch", self._descriptor, b"/proc/self/fd/%d" % held, mask)
             is_new = self._folders.get(watch) != folder
             self._folders[watch] = folder
-        if is_new:
+        if is_new and hint:
             # After the watch is set, and after its notices find the folder: names may have come before.
             self._agenda.hint(folder, None)
         return True

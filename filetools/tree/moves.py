@@ -15,7 +15,7 @@ from filetools.journal.storage.contents import Contents
 from filetools.journal.tree_rows import TreeRow, TreeTable
 from filetools.models.records import Operation
 from filetools.paths.workspace_path import WorkspacePath
-from filetools.stores.store import FileStat, Store
+from filetools.stores.store import FileStat, PrimaryStore
 from filetools.tree.hints import Names
 from filetools.tree.reading import UNSETTLED, is_text, stat_if_any
 
@@ -24,7 +24,7 @@ class ObservationContext(Struct, frozen=True, kw_only=True):
     """The context of an observation."""
 
     rows: TreeTable
-    store: Store
+    store: PrimaryStore
     contents: Contents
     found: ObservedChanges
     """Collects the changes."""
@@ -71,7 +71,7 @@ def news_in(
     return known, with_news
 
 
-def source_of(rows: TreeTable, store: Store, path: WorkspacePath, stat: FileStat) -> TreeRow | None:
+def source_of(rows: TreeTable, store: PrimaryStore, path: WorkspacePath, stat: FileStat) -> TreeRow | None:
     """Return the row of what has moved to a path; None if it is new.
 
     Args:
@@ -92,12 +92,12 @@ def source_of(rows: TreeTable, store: Store, path: WorkspacePath, stat: FileStat
     return None
 
 
-def _is_at(store: Store, row: TreeRow, stat: FileStat) -> bool:
+def _is_at(store: PrimaryStore, row: TreeRow, stat: FileStat) -> bool:
     now = stat_if_any(store, WorkspacePath(row.path))
     return now is not None and now.identity[:2] == stat.identity[:2]
 
 
-def _is_same(rows: TreeTable, store: Store, row: TreeRow, path: WorkspacePath, stat: FileStat) -> bool:
+def _is_same(rows: TreeTable, store: PrimaryStore, row: TreeRow, path: WorkspacePath, stat: FileStat) -> bool:
     """True if an inode is the same entry as before; a new file may have the inode of a deleted one."""
     if row.kind != "directory":
         # A rename keeps size and mtime.

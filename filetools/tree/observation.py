@@ -163,8 +163,9 @@ class Observation:
                 if looks[path, item.names] > MOST_LOOKS:
                     self._waiting.clear()
                     raise ChangedMeanwhileError(path, MOST_LOOKS)
-                if path.is_root or ((row := self._rows.at(path)) is not None and row.kind == "directory"):
-                    self._look_into(item, path)
+                row = self._rows.at(path)
+                if path.is_root or (row is not None and row.kind == "directory"):
+                    self._look_into(item, path, row)
                 else:
                     self._lead_up(item, path)
             while self._replaced:
@@ -181,7 +182,7 @@ class Observation:
         found = [row for row in self._rows.by_inode(*item.folder) if row.kind == "directory"]
         return WorkspacePath(found[0].path) if found else None
 
-    def _look_into(self, item: Scope, path: WorkspacePath) -> None:
+    def _look_into(self, item: Scope, path: WorkspacePath, row: TreeRow | None) -> None:
         try:
             own, found = self._context.store.look_into(path, item.names)
             if item.names is not None:
@@ -196,7 +197,6 @@ class Observation:
                 raise
             self.unread.append(path)  # also on a broken disk, or at a dead mount
             return
-        row = self._rows.at(path)
         if row is None:  # the root, looked at for the first time
             row = TreeRow(key="", path="", kind="directory", file=new_file_id(), mode=own.mode, identity=own.identity)
             self._rows.put((row,))

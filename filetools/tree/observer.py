@@ -23,7 +23,7 @@ from filetools.paths.workspace_path import ROOT, WorkspacePath
 from filetools.project.git import tracked_although_ignored
 from filetools.search.ignores import LeftOut, outer_ignore_files
 from filetools.settings import Settings
-from filetools.stores.store import FileStat, Store
+from filetools.stores.store import FileStat, PrimaryStore
 from filetools.tree.hints import Agenda, Due
 from filetools.tree.moves import ObservationContext
 from filetools.tree.observation import Observation, Scope
@@ -62,7 +62,12 @@ class TreeObserver:
     """
 
     def __init__(
-        self, workspace: Workspace, store: Store, journal: Journal, settings: Settings, is_open: Callable[[str], bool]
+        self,
+        workspace: Workspace,
+        store: PrimaryStore,
+        journal: Journal,
+        settings: Settings,
+        is_open: Callable[[str], bool],
     ) -> None:
         self._workspace = workspace
         self._store = store
@@ -93,11 +98,11 @@ class TreeObserver:
 
     def watch(self, agenda: Agenda) -> None:
         """Start watching the tree; call it once, in a worker thread. The caller closes the watcher."""
+        folders = self._journal.tree_index.paths("directory").values()
         self.watcher = TreeWatcher(self._workspace, agenda)
         with suppress(FileToolsError):  # the next look reads it again, but nobody starts the watcher again
             self.read_tracked()
-        self.watcher.start()
-        self.watcher.watch(map(WorkspacePath, self._journal.tree_index.paths("directory").values()))
+        self.watcher.start(map(WorkspacePath, folders))
 
     @property
     def polling(self) -> str | None:
@@ -200,7 +205,7 @@ class TreeObserver:
             if marker is not None and not made[0].left:
                 rows.note_whole_look(marker)
 
-        records = self._journal.observe(self._workspace.key_of, work)
+        records = self._journal.observe(self._workspace.key, work)
         self.on_observed(made[0])
         return made[0], records
 

@@ -14,7 +14,7 @@ from filetools.content.version import hashed_parts
 from filetools.errors import FileBusyError, FileToolsError
 from filetools.journal.tree_rows import Identity
 from filetools.paths.workspace_path import WorkspacePath
-from filetools.stores.store import FileStat, Store
+from filetools.stores.store import FileStat, PrimaryStore, Store
 
 UNSETTLED: Final = -1
 """Replaces the ctime of a file so young that it may change and keep its times: the next look reads it again."""
@@ -34,7 +34,7 @@ class SeenContent(Struct, frozen=True, kw_only=True):
     """Identity under which it may be known; see `settled_identity`."""
 
 
-def read_content(store: Store, path: WorkspacePath, stat: FileStat, largest_kept_bytes: int) -> SeenContent:
+def read_content(store: PrimaryStore, path: WorkspacePath, stat: FileStat, largest_kept_bytes: int) -> SeenContent:
     """Read a file that nobody is writing, or the target of a link.
 
     Args:

@@ -61,8 +61,8 @@ class TreeWatcher:
         self.reason: str | None = None
         """Why it polls; None if it does not."""
 
-    def start(self) -> None:
-        """Begin to listen, and hint at the whole tree; the caller then passes all known folders to `watch`."""
+    def start(self, folders: Iterable[WorkspacePath] = ()) -> None:
+        """Begin to listen, watch the root and the folders that are known, and hint at the whole tree."""
         self.method = self._wanted  # before a thread can fail and change it
         try:
             self._listen()
@@ -72,15 +72,15 @@ class TreeWatcher:
         if reason := chosen or reason_to_poll(self._workspace.root_descriptor):
             # Besides the notices, which report changes by this machine at once.
             self._poll(reason)
-        self.watch([ROOT])
-        # After the watch of the root: what came before is found by the look, and what comes later by notices.
+        self.watch([ROOT, *folders], hint=False)
+        # After these watches: what came before is found by the look, and what comes later by notices.
         self._agenda.hint_everything("start")
 
-    def watch(self, folders: Iterable[WorkspacePath]) -> None:
-        """Watch folders, before they are compared; those that were not watched yet are hinted at, whole."""
+    def watch(self, folders: Iterable[WorkspacePath], *, hint: bool = True) -> None:
+        """Watch folders, before they are compared; unless `hint` is False, hint at all of those that were not watched yet."""
         for folder in folders:
             if isinstance(listener := self._listener, InotifyThread):  # the others watch the whole tree
-                listener.add(folder)
+                listener.add(folder, hint=hint)
 
     def close(self) -> None:
         """End all threads and release all descriptors; may be called twice."""

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from functools import partial
-from threading import Lock
+from threading import Condition
 from typing import Final
 
 from filetools.errors import LockTimeoutError, WorkspaceGoneError
@@ -30,8 +28,8 @@ class CallQueue:
     def __init__(self, serve: Callable[[], None], describe_holder: Callable[[], str]) -> None:
         self._serve = serve
         self._describe_holder = describe_holder
-        self._lock = Lock()
-        # Guarded by the lock:
+        self._changed = Condition()
+        # Guarded by the condition:
         self._waiting: deque[TurnCall] = deque()
         self._is_served = False
         self._gone: str | None = None
@@ -53,11 +51,11 @@ class CallQueue:
 
     def abandon(self, reason: str) -> Sequence[TurnCall]:
         """Refuse new calls in a forked child, and return the waiting ones."""
-        self._lock = Lock()  # a thread that does not exist in the child may have held the old one
+        self._changed = Condition()  # a thread that does not exist in the child may have held the old one
         return self._refused(reason)
 
     def _refused(self, reason: str) -> Sequence[TurnCall]:
-        with self._lock:
+        with self._changed:
             self._gone = self._gone or reason
             waiting, self._waiting = [*self._waiting], deque()
         return waiting
@@ -70,19 +68,23 @@ class CallQueue:
         Raises:
             WorkspaceGoneError: The workspace was closed.
         """
-        with self._lock:
+        with self._changed:
             self.check_open()
             self._waiting.append(call)
-        try:
-            self._wake()
-        except BaseException:
-            self.withdraw(call)  # its caller is given the error
-            raise
+            self._changed.notify()
+            is_served, self._is_served = self._is_served, True
+        if not is_served:
+            try:
+                self._serve()
+            except BaseException:
+                self._is_served = False
+                self.withdraw(call)  # its caller is given the error
+                raise
         self.fail_if_late(call)
 
     def withdraw(self, call: TurnCall) -> bool:
         """Remove a waiting call; False if it no longer waits. Callable from any thread."""
-        with self._lock:
+        with self._changed:
             if call not in self._waiting:
                 return False
             self._waiting.remove(call)
@@ -97,39 +99,23 @@ class CallQueue:
             call.fail(LockTimeoutError(call.path, call.timeout_seconds, holder=self._describe_holder()))
             call.settle()
 
-    def _wake(self) -> None:
-        with self._lock:
-            if self._is_served or not self._waiting or self._gone is not None:
-                return
-            self._is_served = True
-        try:
-            self._serve()
-        except BaseException as exc:
-            self._is_served = False
-            if not isinstance(exc, WorkspaceGoneError):
-                raise
-            self.close()
-
-    def _wake_at(self, moment: float) -> None:
-        asyncio.get_running_loop().call_later(max(0.0, moment - time.monotonic()), self._wake)
-
     # -- in the thread that takes turns ------------------------------------------------------------------------------
 
     def is_due(self) -> bool:
-        """True if a call is due. Otherwise the thread ends, and another is started when one is."""
-        now = time.monotonic()
-        with self._lock:
-            soonest = min((call.not_before for call in self._waiting), default=None)
-            self._is_served = soonest is not None and soonest <= now
-            if soonest is not None and not self._is_served:
-                with suppress(RuntimeError):  # the loop is closed, and nobody waits
-                    self._waiting[0].hop.get_loop().call_soon_threadsafe(self._wake_at, soonest)
-            return self._is_served
+        """Wait until a call is due; False if none waits. Then the thread ends, and the next call starts another."""
+        with self._changed:
+            while self._waiting:
+                pause = min(call.not_before for call in self._waiting) - time.monotonic()
+                if pause <= 0:
+                    return True
+                self._changed.wait(pause)
+            self._is_served = False
+            return False
 
     def due(self) -> Sequence[TurnCall]:
         """Return the calls that are due now, at most `MOST_CALLS`."""
         now = time.monotonic()
-        with self._lock:
+        with self._changed:
             return [call for call in self._waiting if call.not_before <= now][:MOST_CALLS]
 
     def claim(self, call: TurnCall) -> bool:
@@ -141,7 +127,7 @@ class CallQueue:
 
     def put_back(self, calls: list[TurnCall]) -> None:
         """Put calls back at the front; once the workspace is closed, fail them and empty the list."""
-        with self._lock:
+        with self._changed:
             if self._gone is not None:
                 for call in calls:
                     call.fail(WorkspaceGoneError(self._gone))

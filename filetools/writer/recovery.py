@@ -33,7 +33,7 @@ from filetools.journal.records import Change, RecordFilter
 from filetools.models.records import DIRECTORY_REMOVALS, SYSTEM, WITHOUT_BYTES, ChangeRecord, Operation, RecordState
 from filetools.paths.workspace import Workspace
 from filetools.paths.workspace_path import WorkspacePath
-from filetools.stores.store import Store, make_parents, replace_file
+from filetools.stores.store import PrimaryStore, Store, make_parents, replace_file
 from filetools.writer.places import FolderMoves, own_places, places_of
 
 _log = logging.getLogger(__name__)
@@ -53,7 +53,7 @@ class Found(NamedTuple):
 class Recovery:
     """Recovers the paths of one workspace."""
 
-    def __init__(self, workspace: Workspace, store: Store, journal: Journal) -> None:
+    def __init__(self, workspace: Workspace, store: PrimaryStore, journal: Journal) -> None:
         self._workspace = workspace
         self._store = store
         self._journal = journal
@@ -350,7 +350,7 @@ def _set_mode(store: Store, path: WorkspacePath, record: ChangeRecord) -> None:
         store.set_mode(path, record.mode, directory=True)
 
 
-def _remove_again(store: Store, path: WorkspacePath, number: int) -> None:
+def _remove_again(store: PrimaryStore, path: WorkspacePath, number: int) -> None:
     """Delete a folder, unless it is already deleted."""
     stat = store.stat(path)
     if store.trashed(path, str(number)).is_there() or (stat is not None and stat.type != "directory"):

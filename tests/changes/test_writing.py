@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import pytest
@@ -15,6 +15,7 @@ from filetools.content.ends import ends_like
 from filetools.content.formats import UTF8
 from filetools.content.version import version_of
 from filetools.editors.documents import OpenText
+from filetools.errors import FileToolsError
 from filetools.journal.documents import Document
 from filetools.journal.journal import View
 from filetools.journal.seen_versions import SeenVersion
@@ -22,13 +23,19 @@ from filetools.models.records import Actor
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.settings import Settings
 from filetools.stores.store import FileStat
-from tests.changes.trees import refusal_of
 
 AGENT: Final = Actor(kind="agent", id="a")
 SETTINGS: Final = Settings(max_write_bytes=1000)
 OLD: Final = b"one\ntwo\nthree\nfour\nfive\n"
 FILES: Final = {"a.txt": OLD, "w.txt": b"one\r\ntwo\r\n", "m.txt": b"\xef\xbb\xbfone\r\ntwo\n", "b": b"\0"}
 Rows = Sequence[SeenVersion]
+
+
+def refusal_of(decide: Callable[[], object]) -> FileToolsError:
+    """Return what a decision is refused with."""
+    with pytest.raises(FileToolsError) as refusal:
+        decide()
+    return refusal.value
 
 
 def knows(*contents: bytes, encoding: str | None = None, is_whole: bool = True) -> Rows:

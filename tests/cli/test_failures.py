@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import re
 import subprocess
 import sys
@@ -41,6 +42,12 @@ async def make_history(folder: Path) -> None:
         await files.checkpoint("start")
         for actor, old, new in ((ALICE, "two", "2"), (ANN, "2", "3")):
             await files.for_actor(actor).edit_file("src/app.py", [Edit(old=old, new=new)])
+
+
+def test_a_name_that_is_not_utf_8_is_shown_by_its_byte_and_what_to_do_is_said(run: CommandLine) -> None:
+    told = run("read", os.fsdecode(b"caf\xe9")).error
+    assert "Invalid path 'caf\\udce9': it is not UTF-8\n" in told
+    assert "rename it with another program" in told
 
 
 @pytest.mark.parametrize(

@@ -147,7 +147,7 @@ async def test_an_empty_batch_does_nothing(files: FileToolsFacade) -> None:
     assert (await files.read_multiple([])).items == []
 
 
-@pytest.mark.parametrize("after", [0, 3, 6, 7])
+@pytest.mark.parametrize("after", [0, 3, 5, 6, 9, 10])
 async def test_an_abort_is_looked_at_between_files_and_leaves_nothing(
     files: FileToolsFacade, root: Path, after: int
 ) -> None:
@@ -160,8 +160,8 @@ async def test_an_abort_is_looked_at_between_files_and_leaves_nothing(
 
     items = [item("a.txt", "A"), item("x/1.txt", "1"), item("b.txt", "B")]
     call = files.write_multiple(items, abort=abort, progress=percents.append)
-    # Three looks, three files prepared, one before the commit.
-    if after < 7:
+    # Three looks, three decisions, three files prepared, one before the commit.
+    if after < 10:
         await refused("ABORTED", call)
         assert (snapshot(root), heard, await recorded(files)) == (BEFORE, [], [])
     else:

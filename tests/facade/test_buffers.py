@@ -719,6 +719,21 @@ async def test_a_text_that_cannot_be_merged_with_its_file_is_tried_again_after_a
     assert ({*tried}, len(events)) == ({"a.txt"}, 1)
 
 
+async def test_a_text_follows_its_file_once_the_lost_bytes_of_that_are_stored_again(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text(LINES)
+    settings = {"watch": False, "durability": "relaxed", "max_foreign_bytes": 100}
+    async with filetools.open(tmp_path, settings=settings) as files:
+        opened = await files.buffers.open("a.txt")
+        large = "x" * 200 + "\n" + LINES
+        (tmp_path / "a.txt").write_text(large)
+        await files.look()
+        await inside.follow_files(files)
+        assert (await files.buffers.read(opened.handle)).text == LINES
+        await files.checkpoint("keeps the bytes")
+        await inside.follow_files(files)
+        assert (await files.buffers.read(opened.handle)).text == large
+
+
 async def test_a_document_opens_with_old_text_that_was_put_back_while_no_process_ran(tmp_path: Path) -> None:
     settings = {"watch": False, "durability": "relaxed", "sync_after_seconds": 0.05}
     async with filetools.open(tmp_path, settings=settings) as files:

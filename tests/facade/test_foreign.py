@@ -9,13 +9,13 @@ import sys
 from collections.abc import Callable, Collection, Iterable
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 import filetools
 from filetools.facade.facade import FileToolsFacade
-from filetools.paths.workspace import Workspace
+from filetools.paths import workspace
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.stores.local import LocalStore
 from filetools.tree.observer import TreeObserver
@@ -368,8 +368,7 @@ async def test_a_new_spelling_is_recorded_as_a_move_where_case_is_ignored(
         by_key = {name.casefold(): stat for name, stat in found.items()}
         return own, found if names is None else {name: by_key[name.casefold()] for name in names}
 
-    monkeypatch.setattr(Workspace, "key", lambda self, path: str(path).casefold())
-    monkeypatch.setattr(Workspace, "key_of", lambda self, path: path.casefold())
+    monkeypatch.setattr(workspace, "probe_rules", lambda *_: workspace.NameRules(ignores_case=True))
     monkeypatch.setattr(LocalStore, "look_into", any_spelling)
     (tmp_path / "Docs").mkdir()
     async with filetools.open(tmp_path, settings=RELAXED) as files:
@@ -452,3 +451,23 @@ async def test_a_file_of_a_far_year_hinders_no_look_and_no_call(tmp_path: Path, 
         await files.write_file("a.txt", "two", expected_version=(await files.read_file("a.txt")).version)
         await files.checkpoint("now")
         assert (await files.look()).unread == []
+
+
+async def test_inodes_of_64_bits_hinder_no_look_and_no_call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def enlarged(call: Callable[..., os.stat_result]) -> Callable[..., os.stat_result]:
+        def answer(*arguments: Any, **named: Any) -> os.stat_result:
+            kind, (values, more) = cast(Any, call(*arguments, **named).__reduce__())
+            return cast(os.stat_result, kind((values[0], values[1] + 2**63, *values[2:]), more))
+
+        return answer
+
+    for name in ("stat", "lstat", "fstat"):
+        monkeypatch.setattr(os, name, enlarged(getattr(os, name)))
+    (tmp_path / "d").mkdir()
+    (tmp_path / "d/a.txt").write_text("one")
+    async with filetools.open(tmp_path, settings=RELAXED) as files:
+        assert (await files.look()).unread == []
+        await files.write_file("d/a.txt", "two", expected_version=(await files.read_file("d/a.txt")).version)
+        (tmp_path / "d/a.txt").rename(tmp_path / "d/b.txt")
+        assert (await files.look()).unread == []
+        assert [entry.operation for entry in (await files.versions("d/b.txt")).versions] == ["move"]

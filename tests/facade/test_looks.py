@@ -19,6 +19,7 @@ import filetools
 from filetools.facade.facade import FileToolsFacade
 from filetools.models.records import ChangeRecord
 from filetools.tree import observer
+from tests.support import inside
 from tests.support.dose import dose
 from tests.support.exact_trees import ALONE, run
 from tests.support.inside import parts
@@ -172,6 +173,44 @@ async def test_neither_opening_nor_reading_waits_for_a_look(tmp_path: Path) -> N
         await files.write_file("src/b.py", "agent\n")
         await until_looked_back(files)
         assert parts(files).journal.tree_index.looked() is not None
+
+
+async def test_opening_again_lists_each_known_folder_once(tmp_path: Path) -> None:
+    grow(tmp_path)
+    await look_once(tmp_path)
+    listed: list[str] = []
+
+    def count(method: str, path: str) -> None:
+        listed.extend([path] if method == "look_into" else [])
+
+    async with ScriptedOpening(tmp_path, settings={"watch": True}, before=count) as files:
+        await until_looked_back(files)
+        assert sorted(listed) == ["", "docs", "empty", "src"]
+
+
+async def test_a_look_that_a_call_asks_for_replaces_the_one_under_way(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run(tmp_path, "mkdir $(seq -f m%g 100)")
+    await look_once(tmp_path)
+    monkeypatch.setattr(observer, "WORK_SECONDS", 0.0)  # one folder in each turn
+    hang, listed = Hang("look_into"), list[str]()
+
+    def hold(method: str, path: str) -> None:
+        if method == "look_into":
+            listed.append(path)
+            if len(listed) == 50:
+                hang.on()
+        hang(method, path)
+
+    async with ScriptedOpening(tmp_path, settings={"watch": True}, before=hold) as files:
+        await steps_until(hang.reached.is_set)
+        look = asyncio.create_task(files.look())
+        await steps_until(lambda: inside.is_look_asked(files))
+        hang.off()
+        await look
+        await until_looked_back(files)
+        assert len(listed) == 50 + 101
 
 
 async def test_a_document_follows_its_file_although_only_a_look_sees_the_change(tmp_path: Path) -> None:

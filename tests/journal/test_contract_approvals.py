@@ -13,6 +13,7 @@ from filetools.journal.journal import Journal
 from filetools.permissions.requests import (
     LEASE_SECONDS,
     MOST_BYTES,
+    MOST_OF_SESSION,
     MOST_REQUESTS,
     ApprovalAnswer,
     ApprovalDecision,
@@ -35,8 +36,10 @@ def others(journal: Journal, open_journal: OpenJournal) -> ApprovalTable:
     return ApprovalTable(open_journal().approvals)
 
 
-def ask(approvals: ApprovalTable, name: str = "r1", call: str = "c1", *, now: float = NOW) -> tuple[ApprovalRow, bool]:
-    asked = approvals.ask(name, call, {"path": name}, now=now, expires=now + 600)
+def ask(
+    approvals: ApprovalTable, name: str = "r1", call: str = "c1", session: str = "s", *, now: float = NOW
+) -> tuple[ApprovalRow, bool]:
+    asked = approvals.ask(name, call, session, {"path": name}, now=now, expires=now + 600)
     assert asked is not None
     return asked
 
@@ -147,10 +150,17 @@ def test_listeners_of_other_processes_count_while_their_lease_lasts(mine: Approv
     assert not mine.live(now=NOW)[1]
 
 
+def test_a_session_that_has_ended_leaves_room_for_others(mine: ApprovalTable, others: ApprovalTable) -> None:
+    for number in range(MOST_OF_SESSION):
+        ask(mine, f"r{number}", f"c{number}")
+    assert others.ask("more", "another", "s", {}, now=NOW, expires=LATER) is None
+    assert ask(others, "more", "another", "s2")[0].id == "more"
+
+
 def test_too_many_requests_are_refused(mine: ApprovalTable, others: ApprovalTable) -> None:
     for number in range(MOST_REQUESTS):
-        ask(mine, f"r{number}", f"c{number}")
-    assert others.ask("more", "another", {}, now=NOW, expires=LATER) is None
+        ask(mine, f"r{number}", f"c{number}", f"s{number % 5}")
+    assert others.ask("more", "another", "s", {}, now=NOW, expires=LATER) is None
     assert ask(others, "same", "c0")[0].id == "r0"
     answer(mine, "r0")
     mine.take("r0")
@@ -158,7 +168,7 @@ def test_too_many_requests_are_refused(mine: ApprovalTable, others: ApprovalTabl
 
 
 def test_too_large_requests_are_refused(mine: ApprovalTable) -> None:
-    assert mine.ask("r1", "c1", {"x": "x" * MOST_BYTES}, now=NOW, expires=LATER) is None
+    assert mine.ask("r1", "c1", "s", {"x": "x" * MOST_BYTES}, now=NOW, expires=LATER) is None
     assert names(mine) == []
 
 

@@ -15,9 +15,9 @@ import pytest
 
 from filetools.errors import AccessDeniedError, DiskFullError, FileToolsError, RateLimitedError, StorageFailedError
 from filetools.journal.journal import Journal
-from filetools.journal.storage.database import RESERVE_BYTES
+from filetools.journal.storage.database import RESERVE_BYTES, RESERVE_SLICE_BYTES
 from tests.support.inside import database_of
-from tests.support.journals import ALICE, draft, is_applied, put, rebooted
+from tests.support.journals import ALICE, delete_folder, draft, is_applied, put, rebooted
 from tests.support.journals import version as v
 from tests.support.mounts import fill, mounted
 from tests.support.unprivileged import as_nobody
@@ -170,6 +170,20 @@ def test_after_a_power_cut_a_full_disk_has_room_to_restore_any_number_of_changes
             journal.marks.restored(number)
         assert (journal.marks.unfinished("unrestored"), is_applied(journal, newest.path)) == ([], True)
         assert len(journal.marks.unfinished("unsynced", 5000)) == 4000
+
+
+@pytest.mark.parametrize("small_disk", ["8m"], indirect=True)
+def test_a_folder_that_is_too_large_to_delete_leaves_a_slice_of_the_reserve_for_the_next_opening(
+    small_disk: Path,
+) -> None:
+    with closing(Journal(small_disk)) as journal:
+        journal.commit([draft(journal, f"d/f{index}", b"%d" % index, applied=True) for index in range(4000)], ALICE)
+        database_of(journal).restart_wal()
+        fill(small_disk)
+        with pytest.raises(DiskFullError):
+            journal.commit([delete_folder("d")], ALICE)
+        assert (small_disk / "reserve").stat().st_size == RESERVE_SLICE_BYTES
+        put(journal, "d/f1", None)
 
 
 def test_a_read_only_disk_is_reported_as_such(small_disk: Path) -> None:

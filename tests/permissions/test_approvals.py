@@ -17,7 +17,7 @@ from filetools.paths.workspace_path import WorkspacePath
 from filetools.permissions.approvals import Approvals, CallRun
 from filetools.permissions.audience import Case
 from filetools.permissions.policy import RunTrust
-from filetools.permissions.requests import MOST_REQUESTS, ApprovalAnswer, ApprovalDecision, ApprovalRequest, AskReason
+from filetools.permissions.requests import MOST_OF_SESSION, ApprovalAnswer, ApprovalDecision, ApprovalRequest, AskReason
 from tests.support.opened import steps_until
 from tests.support.people import ALICE, BOB, EDITOR, Notices, Person, proposal, run
 
@@ -256,12 +256,12 @@ async def test_an_aborted_call_leaves_its_request_open(desk: Desk) -> None:
 
 
 async def test_too_many_open_requests_are_refused_without_a_new_one(desk: Desk) -> None:
-    for number in range(MOST_REQUESTS):
+    for number in range(MOST_OF_SESSION):
         await refused_id(desk, case(str(number)))
     with pytest.raises(ApprovalRequiredError, match="too many") as caught:
         await desk.approvals.ask(case("one more"))
     assert "approval_id" not in caught.value.details
-    assert len(desk.approvals.open_requests()) == MOST_REQUESTS
+    assert len(desk.approvals.open_requests()) == MOST_OF_SESSION
 
 
 async def test_closing_ends_waiting_calls_and_may_be_done_twice(desk: Desk) -> None:

@@ -25,7 +25,7 @@ from filetools.journal.tree_rows import TreeTable
 from filetools.models.words import Durability
 from filetools.paths.workspace import Workspace
 from filetools.settings import Settings
-from filetools.stores.store import Store
+from filetools.stores.store import PrimaryStore
 from tests.support import inside
 from tests.support.dose import sampled
 from tests.support.faulty import EXIT_CODE, Call, FaultyStore, Moment, Plan
@@ -77,7 +77,7 @@ class CrashingOpening(Opening):
         self.plan = plan or Plan()
 
     @override
-    def _open_store(self, workspace: Workspace, private_directory: Path) -> Store:
+    def _open_store(self, workspace: Workspace, private_directory: Path) -> PrimaryStore:
         return FaultyStore(super()._open_store(workspace, private_directory), self.plan)
 
     @override

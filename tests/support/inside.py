@@ -187,6 +187,11 @@ def is_calm(files: FileToolsFacade) -> bool:
     return foreign._agenda.due_at() is None and not (foreign._working.locked() or foreign._is_whole_due)
 
 
+def is_look_asked(files: FileToolsFacade) -> bool:
+    """Whether a call waits for a look at the whole tree that has not begun."""
+    return "asked" in foreign_of(files)._agenda._reasons
+
+
 def is_polling(notifier: Notifier) -> bool:
     """True if a notifier has to poll at the moment."""
     return notifier._timer is not None

@@ -93,7 +93,7 @@ def with_found(tool: str, name: str, pattern: str, /, **arguments: Any) -> Mend:
 
 def with_version(tool: str, **arguments: Any) -> Mend:
     """Mended with the version that the error names."""
-    return with_found(tool, "expected_version", r"current_version: (sha256:[0-9a-f]{64})", **arguments)
+    return with_found(tool, "expected_version", r" at (sha256:[0-9a-f]{64})", **arguments)
 
 
 def with_similar(tool: str, name: str = "path", **arguments: Any) -> Mend:
@@ -207,7 +207,7 @@ PATHS: Final = [
     _of("absolute path of nowhere", "read_file", {"path": "/home/user/project/src/app.py"}, "ABSOLUTE_PATH",
         "Did you mean 'src/app.py'", with_found("read_file", "path", "Did you mean '(.+)'")),
     _of("symbolic link", "read_file", {"path": "link.py"}, "SYMLINK_NOT_ALLOWED", "Use the path of the real file",
-        with_found("read_file", "path", r"target: (\S+)")),
+        with_found("read_file", "path", r"points to '([^']+)'")),
     _of("pipe", "read_file", {"path": "pipe"}, "NOT_A_REGULAR_FILE", "is a pipe", READ),
     _of("out of reach", "write_file", {"path": ".filetools/x", "content": ""}, "PERMISSION_DENIED", "out of reach",
         again("write_file", path="x", content="")),
@@ -220,7 +220,7 @@ PATHS: Final = [
 
 READING: Final = [
     _of("too large", "read_file", {"path": "large.txt"}, "FILE_TOO_LARGE", "offset=1 and limit=2000",
-        with_found("read_file", "path", r"path: (\S+)", offset=1, limit=2000)),
+        with_found("read_file", "path", r"too large: (\S+)", offset=1, limit=2000)),
     _of("line 0", "read_file", {"path": "src/app.py", "offset": 0}, ARGUMENT, "counts lines from 1",
         again("read_file", path="src/app.py", offset=1)),
     _of("lines of a picture", "read_file", {"path": "logo.png", "offset": 2}, ARGUMENT, "is binary | Leave out the lines",
@@ -233,7 +233,7 @@ READING: Final = [
 
 WRITING: Final = [
     _of("replacing without a version", "write_file", {"path": "src/app.py", "content": "x\n"}, "VERSION_MISMATCH",
-        "expected_version | current_version", with_version("write_file", path="src/app.py", content="x\n")),
+        "expected_version | it is at sha256:", with_version("write_file", path="src/app.py", content="x\n")),
     _of("version of a new file", "write_file", {"path": "n.md", "content": "x\n", "expected_version": NO_VERSION},
         "VERSION_MISMATCH", "does not exist | Leave expected_version out", again("write_file", path="n.md", content="x\n")),
     _of("character that the encoding lacks", "edit_file", _edit("na\u00efve", "5 \u20ac", "latin.txt"), "ENCODING_ERROR",

@@ -20,7 +20,7 @@ from filetools.events.types import Event
 from filetools.facade.facade import FileToolsFacade
 from filetools.models.records import ChangeRecord
 from filetools.paths.workspace import Workspace
-from filetools.stores.store import Store
+from filetools.stores.store import PrimaryStore, Store
 from tests.support import inside
 from tests.support.crashing import QUIET, leftovers
 from tests.support.faulty import FaultyStore
@@ -162,7 +162,7 @@ class ScriptedOpening(Opening):
         super().__init__(root, mirror, None, {**QUIET, **(settings or {})})
         self.script = Script(before=before, after=after)
 
-    def _open_store(self, workspace: Workspace, private_directory: Path) -> Store:
+    def _open_store(self, workspace: Workspace, private_directory: Path) -> PrimaryStore:
         return FaultyStore(super()._open_store(workspace, private_directory), self.script)
 
 

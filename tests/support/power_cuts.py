@@ -62,7 +62,7 @@ BUGS: Final[dict[str, Callable[[], object]]] = {
     "large contents are not synced": lambda: setattr(
         BlobFolder, "put_all", partialmethod(BlobFolder.put_all, is_synced=False)
     ),
-    "moved folders are not synced": lambda: setattr(folders, "sync_names", lambda parts, *paths: None),
+    "moved folders are not synced": lambda: setattr(folders.MoveFolder, "sync", lambda self, parts: None),
     "torn files are saves": lambda: setattr(recovery, "is_left_by_power_cut", lambda found, versions: False),
 }
 

@@ -98,7 +98,8 @@ def test_matches_look_as_those_of_grep() -> None:
         "matches": [
             {"path": "a", "line": 3, "column": 1, "text": "hit", "before": ["one", "two"], "after": ["four"]},
             {"path": "b", "line": 1, "column": 1, "text": "x\ny", "end_line": 2, "after": ["z"], "origin": "buffer"},
-            {"path": "c", "line": 1, "column": 1, "text": "part", "clipped": True},
+            {"path": "c", "line": 1, "column": 101, "text": "part", "clipped": True},
+            {"path": "c", "line": 2, "column": 102, "text": "part", "clipped": True},
         ],
         "files": [{"path": "d", "count": 2}, {"path": "e"}],
     }  # fmt: skip
@@ -106,8 +107,9 @@ def test_matches_look_as_those_of_grep() -> None:
     unsaved = "  (unsaved text of an editor)"
     assert result.text.splitlines() == [
         "a-1-one", "a-2-two", "a:3:hit", "a-4-four", "--",
-            f"b:1:x{unsaved}", f"b:2:y{unsaved}", "b-3-z", "--", "c:1:…part…  (column 1)",
-        "d:2", "e", "[. · 5 lines · 2 in all]",
+            f"b:1:x{unsaved}", f"b:2:y{unsaved}", "b-3-z", "--", "c:1:part…  (column 101)",
+            "c:2:…part…  (column 102)",
+        "d:2", "e", "[. · 6 lines · 2 in all]",
     ]  # fmt: skip
 
 
@@ -120,6 +122,13 @@ def test_an_error_tells_all_that_is_needed_to_mend_the_call() -> None:
         "EDIT_NOT_FOUND: it failed\nhint: Read again.\npath: a.txt\nlines: [1,7]\ndiff:\n-a\n+b"
         f"\ncurrent_version: {VERSION}"
     )
+
+
+def test_an_error_repeats_nothing_that_its_message_says() -> None:
+    told = failed(
+        error="a\\nb is at v1", details={"path": "a\nb", "current_version": "v1", "number": 1, "tool": "edit"}
+    )
+    assert told == "EDIT_NOT_FOUND: a\\nb is at v1\nnumber: 1\ntool: edit"
 
 
 def test_an_editor_gets_the_text_of_a_document_once() -> None:

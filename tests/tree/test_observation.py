@@ -23,7 +23,7 @@ from filetools.models.records import ChangeRecord, Operation
 from filetools.paths.workspace import Workspace
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.stores.local import LocalStore
-from filetools.stores.store import FileStat, Store
+from filetools.stores.store import FileStat, PrimaryStore
 from filetools.stores.system import RENAME_EXCHANGE, rename_with_flags
 from filetools.tree.hints import FolderId
 from filetools.tree.moves import ObservationContext
@@ -47,11 +47,11 @@ class Told(NamedTuple):
 class Looker:
     """Looks at a root, and collects what was recorded."""
 
-    def __init__(self, root: Path, workspace: Workspace, store: Store, journal: Journal) -> None:
+    def __init__(self, root: Path, workspace: Workspace, store: PrimaryStore, journal: Journal) -> None:
         self.root = root
         self.store = store
         self.journal = journal
-        self.key_of = workspace.key_of
+        self.key_of = workspace.key
         self.is_left_out: Callable[[str, bool], bool] = lambda path, is_folder: False
         self.records: list[ChangeRecord] = []
         self.last: Observation

@@ -19,6 +19,10 @@ from filetools.models.records import SYSTEM
 _log = logging.getLogger(__name__)
 
 
+_Tried = tuple[int, str | None, bool]
+"""Version of a document, version of its file, and whether the bytes of that are kept: they may be stored again."""
+
+
 class DocumentNews:
     """Publishes the events of open documents in this process. One per opened workspace; used on its loop."""
 
@@ -26,8 +30,8 @@ class DocumentNews:
         self._parts = parts
         self._known = parts.documents.known
         self._position = 0
-        self._behind: dict[str, tuple[int, str | None]] = {}
-        """By id: the version of a document that could not be updated, and that of its file."""
+        self._behind: dict[str, _Tried] = {}
+        """By id: documents that could not be updated."""
         self._made: list[Event] = []
         """Unpublished events."""
         self._publishing = asyncio.Lock()
@@ -50,25 +54,22 @@ class DocumentNews:
         """Update documents from their files, publish new events, and one for each document that cannot be updated."""
         behind = await self._parts.workers.run(partial(self._follow, documents))
         await self.publish()
-        for document, head in behind:
-            _, former = self._behind.get(document.id, (0, ""))
-            self._behind[document.id] = (document.version, head)
-            if former != head:
+        for document, tried in behind:
+            former, self._behind[document.id] = self._behind.get(document.id), tried
+            if former is None or former[1] != tried[1]:
                 self._parts.bus.publish(
-                    events.BufferBehind(path=document.path, document=document.id, actor=SYSTEM, disk_version=head)
+                    events.BufferBehind(path=document.path, document=document.id, actor=SYSTEM, disk_version=tried[1])
                 )
 
-    def _follow(self, documents: Sequence[Document]) -> list[tuple[Document, str | None]]:
-        """Update documents; returns those that cannot be updated, each with the version of its file.
-
-        One that could not be updated is not tried again before it or its file changes.
-        """
+    def _follow(self, documents: Sequence[Document]) -> list[tuple[Document, _Tried]]:
+        """Update documents; returns those that cannot be updated, unless they were tried as they are now."""
         behind = []
         for document in documents:
             head = self._parts.view(document.key).head
             version = None if head is None else head.version
-            if self._behind.get(document.id) != (document.version, version) and not follow_disk(self._parts, document):
-                behind.append((document, version))
+            tried = document.version, version, version is not None and self._parts.journal.contents.has(version)
+            if self._behind.get(document.id) != tried and not follow_disk(self._parts, document):
+                behind.append((document, tried))
         return behind
 
     def _begin(self) -> None:

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from filetools.changes.decision import PutDecision
 from filetools.changes.parts import Parts
 from filetools.changes.steps.look import Look, keep_seen, known_version, look, missing_parents, require_parent
-from filetools.changes.steps.step import Step, is_same_file, put_back, sync_names
+from filetools.changes.steps.step import Step, is_same_file, put_back
 from filetools.changes.steps.unsaved import keep_unsaved, taken_back, with_document
 from filetools.errors import (
     FileToolsError,
@@ -29,7 +29,7 @@ from filetools.models.records import Operation
 from filetools.paths.workspace_path import ROOT, WorkspacePath
 from filetools.printable import printable
 from filetools.search.walk import walk_tree
-from filetools.stores.store import Displaced, FileStat, Prepared, Store
+from filetools.stores.store import FileStat, Prepared, Store
 from filetools.tree.reading import settled_identity
 
 MOST_NAMES: Final = 10
@@ -224,14 +224,13 @@ class RemoveFile(Step):
         self.permit = permit
         self.seen: Look
         """The look of the current try."""
-        self._trashed: Displaced | None = None
-        """An opaque file, which stays in the trash."""
 
     def look(self, parts: Parts) -> None:
         """Look at the current file."""
         seen = look(parts, self.path, takes_opaque=True)
         self.seen = seen if self._keeps_bytes else replace(seen, content=None)
         self.looks = (self.seen,)
+        self.unsynced = (self.path.parent,) if self.seen.is_opaque else ()
 
     def decide(self, parts: Parts) -> bool:
         """Refuse if the file does not exist or is not as expected."""
@@ -264,12 +263,6 @@ class RemoveFile(Step):
         removed = parts.store.remove(self.path, trash=str(self._number) if is_opaque else None)
         self._trashed, self._displaced = (removed, None) if is_opaque else (None, removed)
 
-    def sync(self, parts: Parts) -> None:
-        """For an opaque file, sync the trash first, so that a power cut never leaves it without a name."""
-        if self._trashed is not None:
-            self._trashed.sync()
-            sync_names(parts, self.path)
-
     def surprises(self, parts: Parts) -> Sequence[Change]:
         """Return records of a foreign save between look and removal: its version, then its deletion."""
         gone_again = Change(operation=Operation.DELETE, path=self.path, key=self.seen.key, applied=True)
@@ -285,12 +278,11 @@ class RemoveFile(Step):
         """Return the record that sets back the head."""
         return (replace(_former(self.seen, self._number), operation=Operation.CREATE),)
 
-    def finish(self, parts: Parts) -> None:
+    def finish(self, parts: Parts, *, is_recorded: bool) -> None:
         """Discard the file if its bytes are kept; an opaque one stays in the trash."""
-        if not self._keeps_bytes and self.seen.version and not parts.journal.contents.has(self.seen.version):
-            self.shelve(parts)
-        else:
-            super().finish(parts)
+        version = self.seen.version
+        is_kept = self._keeps_bytes or version is None or parts.journal.contents.has(version)
+        super().finish(parts, is_recorded=is_recorded and is_kept)
 
 
 class MoveFile(Step):
@@ -321,6 +313,7 @@ class MoveFile(Step):
             )
         ends = (self.source, self.destination)
         self.looks = self.seen = (look(parts, ends[0], takes_opaque=True), look(parts, ends[1], takes_opaque=True))
+        self.unsynced = (self.destination.parent, self.source.parent) if self.seen[0].is_opaque else ()
 
     def decide(self, parts: Parts) -> bool:
         """Refuse a missing source and a destination that must not be replaced."""
@@ -372,11 +365,6 @@ class MoveFile(Step):
         """Rename the file."""
         may_replace = self._overwrite or self.seen[0].key == self.seen[1].key
         self._displaced = parts.store.move(self.source, self.destination, overwrite=may_replace)
-
-    def sync(self, parts: Parts) -> None:
-        """For an opaque file, sync the new name first, so that a power cut never leaves it without a name."""
-        if self.seen[0].is_opaque:
-            sync_names(parts, self.destination, self.source)
 
     def surprises(self, parts: Parts) -> Sequence[Change]:
         """Return records that keep a foreign save at the destination, between look and exchange, as a version."""

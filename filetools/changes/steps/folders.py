@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from filetools.changes.parts import Parts
 from filetools.changes.steps.look import missing_parents, require_parent
-from filetools.changes.steps.step import Step, sync_names
+from filetools.changes.steps.step import Step
 from filetools.changes.steps.unsaved import refuse_unsaved_below
 from filetools.errors import (
     ChangedMeanwhileError,
@@ -30,7 +30,7 @@ from filetools.paths.protected import matches_protected
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.search.walk import walk_tree
 from filetools.stores.private import state_below
-from filetools.stores.store import Displaced, FileStat
+from filetools.stores.store import FileStat
 from filetools.writer.file_sync import sync_files
 
 FOLDER: Final = "directory"
@@ -105,8 +105,7 @@ class MakeFolderStep(Step):
 
     def prepare(self, parts: Parts) -> None:
         """Fail where the outermost folder cannot be made."""
-        outermost = (*self.missing, self.path)[0]
-        parts.store.prepare(outermost, b"", new=True).discard()
+        parts.store.prepare((*self.missing, self.path)[0], b"", new=True).discard()
 
     def drafts(self) -> Sequence[Change]:
         """Return one record."""
@@ -168,7 +167,7 @@ class RemoveFolderStep(FolderStep):
         self._report_progress = report_progress
         self.is_recursive = recursive
         self._key = ""
-        self._trashed: Displaced | None = None
+        self.unsynced = (path.parent,)
         self._mode = mode
         self._permit = permit
         self.entries = 0
@@ -219,12 +218,6 @@ class RemoveFolderStep(FolderStep):
         else:
             parts.store.remove_empty_directory(self.path)
 
-    def sync(self, parts: Parts) -> None:
-        """Sync the trash before the parent, so that a power cut never leaves the folder without a name."""
-        if self._trashed is not None:
-            self._trashed.sync()
-        sync_names(parts, self.path)
-
     def set_back(self, parts: Parts) -> None:
         """Rename the folder back, or make the empty one again."""
         if self._trashed is not None:
@@ -243,6 +236,7 @@ class MoveFolder(FolderStep):
         self._source = source
         self._destination = destination
         self._keys = ("", "")
+        self.unsynced = (destination.parent, source.parent)
 
     def look(self, parts: Parts) -> None:
         """Check the source and the destination."""
@@ -275,10 +269,6 @@ class MoveFolder(FolderStep):
         """Rename the folder."""
         self._require_inside(parts)
         parts.store.move(self._source, self._destination)
-
-    def sync(self, parts: Parts) -> None:
-        """Sync the new name first, so that a power cut never leaves the folder without a name."""
-        sync_names(parts, self._destination, self._source)
 
     def set_back(self, parts: Parts) -> None:
         """Rename the folder back."""

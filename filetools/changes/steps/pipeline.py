@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import Any, Final
 
 from msgspec import Struct, structs
@@ -139,7 +140,7 @@ class Pipeline:
                 raise HeadMovedError(steps[0].paths[0])
         for check in self._checks:
             check()
-        decided = decide_all(parts, steps)
+        decided = decide_all(parts, steps, partial(self._report_progress, len(steps), 2 * len(steps)))
         if not decided:
             self.outcome = Outcome(records=(), mirror=parts.sync.standing())
             return None
@@ -163,10 +164,9 @@ class Pipeline:
         changes = found([seen for step in decided for seen in step.looks])
         self._ends = []
         for step in self._active:
-            *others, own = step.drafts()
-            if step.undone:
-                own = structs.replace(own, relations=tuple(dict.fromkeys((*own.relations, *step.undone))))
-            changes += (*others, own)
+            for change in step.drafts():
+                relations = tuple(dict.fromkeys((*change.relations, *step.undone)))
+                changes.append(structs.replace(change, relations=relations) if step.undone else change)
             self._ends.append(len(changes))
         # The last chance to stop: preparing a large file takes long, and from here on the change is made.
         self._report_progress(total - 1, total)
@@ -209,8 +209,13 @@ class Pipeline:
         _abandon(self._parts, self._steps)
 
 
-def decide_all(parts: Parts, steps: Sequence[Step]) -> list[Step]:
+def decide_all(parts: Parts, steps: Sequence[Step], report: Callable[[], object] = lambda: None) -> list[Step]:
     """Decide all steps, which have looked; returns those that have something to change.
+
+    Args:
+        parts: The workspace.
+        steps: The steps.
+        report: Called before each decision, as a merge of large texts takes long; raises to stop.
 
     Raises:
         FileToolsError: The first refusal, with those of the other steps added.
@@ -219,6 +224,7 @@ def decide_all(parts: Parts, steps: Sequence[Step]) -> list[Step]:
     changing: list[Step] = []
     refusals: list[FileToolsError] = []
     for step in steps:
+        report()
         try:
             if step.decide(parts):
                 changing.append(step)
@@ -317,28 +323,28 @@ def _compensate(parts: Parts, active: Sequence[Step]) -> None:
 def _abandon(parts: Parts, steps: Sequence[Step]) -> None:
     """Discard what was prepared, the last step first: its folder may be inside one of an earlier step."""
     for step in reversed(steps):
-        _quietly(step.abandon, parts)
+        _quietly(partial(step.abandon, parts))
 
 
 def _finish(parts: Parts, active: Sequence[Step], actor: Actor) -> tuple[ChangeRecord, ...]:
     """Keep unexpected displaced bytes and discard the rest. The change has succeeded, so errors are only logged."""
     surprises: tuple[ChangeRecord, ...] = ()
+    is_recorded = True
     try:
         changes = [change for step in active for change in step.surprises(parts)]
         if changes:
             surprises = parts.journal.commit(changes, actor)
     except (FileToolsError, HeadMovedError) as exc:
         _log.warning("the displaced file of %s is kept until a sweep: %s", active[0].paths[0], exc)
-        for step in active:
-            _quietly(step.shelve, parts)
+        is_recorded = False
     for step in active:
-        _quietly(step.finish, parts)
+        _quietly(partial(step.finish, parts, is_recorded=is_recorded))
     return surprises
 
 
-def _quietly(act: Callable[[Parts], None], parts: Parts) -> None:
+def _quietly(act: Callable[[], None]) -> None:
     try:
-        act(parts)
+        act()
     except FileToolsError as exc:
         _log.warning("a temporary file stays until the next sweep: %s", exc)
 

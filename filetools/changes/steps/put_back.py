@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from filetools.changes.parts import Parts
 from filetools.changes.steps.folders import require_free
 from filetools.changes.steps.look import missing_parents
-from filetools.changes.steps.step import Step, sync_names
+from filetools.changes.steps.step import Step
 from filetools.content.version import version_of
 from filetools.errors import (
     ChangedMeanwhileError,
@@ -39,16 +39,15 @@ class RestoreFolder(Step):
             inside: The paths of everything in it.
         """
         super().__init__(path, *inside)
+        self.unsynced = (path.parent,)
         self._trash = trash
         self._changes: list[Change] = []
 
     def look(self, parts: Parts) -> None:
         """Check whether the path is free, and list the entries in the trash."""
-        self._trashed = parts.store.trashed(self.path, self._trash)
+        self._whole = parts.store.trashed(self.path, self._trash)
         # Names that no call can address are restored without a record.
-        self._entries = [
-            each for each in self._trashed.entries() if parts.workspace.is_addressable(self._place(each[0]))
-        ]
+        self._entries = [each for each in self._whole.entries() if parts.workspace.is_addressable(self._place(each[0]))]
         self._is_taken = parts.store.stat(self.path) is not None
 
     def decide(self, parts: Parts) -> bool:
@@ -69,16 +68,12 @@ class RestoreFolder(Step):
     def drafts(self) -> Sequence[Change]:
         """Return the folder, then its contents: recovery restores the folder before its files."""
         # Recovery finds the folder in the trash by this relation, and a restore learns that it is the removed folder.
-        said = (*self.undone, Relation(kind="brings", number=int(self._trash)))
-        return [replace(change, relations=said) for change in self._changes]
+        brings = Relation(kind="brings", number=int(self._trash))
+        return [replace(change, relations=(brings,)) for change in self._changes]
 
     def exchange(self, parts: Parts) -> None:
         """Rename the folder out of the trash."""
-        self._trashed.restore()
-
-    def sync(self, parts: Parts) -> None:
-        """Sync the folder's name."""
-        sync_names(parts, self.path)
+        self._whole.restore()
 
     def set_back(self, parts: Parts) -> None:
         """Rename the folder into the trash again."""
@@ -104,7 +99,7 @@ class RestoreFolder(Step):
             )
         if stat.type != "file" or stat.size > parts.settings.max_foreign_bytes:
             return None
-        content = self._trashed.read(relative)
+        content = self._whole.read(relative)
         version = version_of(content)
         parts.journal.contents.keep(content, version)
         return Change(operation=Operation.CREATE, path=path, key=key, after=version, size=len(content), mode=stat.mode)
@@ -124,6 +119,7 @@ class _PutText(Step):
             then: The new text; None to remove the link.
         """
         super().__init__(path)
+        self.unsynced = (path.parent,)
         self.now = now
         self.then = then
 
@@ -154,10 +150,6 @@ class _PutText(Step):
     def exchange(self, parts: Parts) -> None:
         """Put the new text."""
         self._put(parts, self.now, self.then)
-
-    def sync(self, parts: Parts) -> None:
-        """Sync the parent."""
-        sync_names(parts, self.path)
 
     def set_back(self, parts: Parts) -> None:
         """Put the old text."""
@@ -209,10 +201,7 @@ class PutMode(_PutText):
 
     def __init__(self, path: WorkspacePath, now: int, then: int) -> None:
         super().__init__(path, *(b"%o" % mode for mode in (now, then)))
-
-    def sync(self, parts: Parts) -> None:
-        """Sync the folder itself."""
-        parts.store.sync(self.path)
+        self.unsynced = (path,)
 
     def _put(self, parts: Parts, now: bytes | None, then: bytes | None) -> None:
         assert then is not None

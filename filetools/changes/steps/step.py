@@ -34,7 +34,11 @@ class Step(ABC):
         """Relations for its record: the records that it undoes."""
         self.record: ChangeRecord | None = None
         """The record of the change; None if there was nothing to change."""
+        self.unsynced: Sequence[WorkspacePath] = ()
+        """Folders to sync after the exchange, in this order."""
         self._displaced: Displaced | None = None
+        self._trashed: Displaced | None = None
+        """What stays in the trash."""
 
     @abstractmethod
     def look(self, parts: Parts) -> None:
@@ -65,11 +69,16 @@ class Step(ABC):
     def exchange(self, parts: Parts) -> None:
         """Apply the change to the tree atomically; if it raises, nothing has changed."""
 
-    def sync(self, parts: Parts) -> None:  # noqa: B027 - most steps need not
+    def sync(self, parts: Parts) -> None:
         """Make names durable after the exchange, and after it was set back, if the journal does not hold the bytes.
 
-        Recovery rewrites files whose bytes the journal has. For a folder it would have to guess.
+        Recovery rewrites files whose bytes the journal has. For a folder it would have to guess. The new name comes first, so
+        that a power cut never leaves an entry without a name.
         """
+        if self._trashed is not None:
+            self._trashed.sync()
+        for folder in self.unsynced:
+            parts.store.sync(folder)
 
     def surprises(self, parts: Parts) -> Sequence[Change]:
         """Return records that keep a foreign save between look and exchange."""
@@ -94,13 +103,12 @@ class Step(ABC):
         drafts = self.drafts()  # the records of a commit have consecutive numbers
         return [inverse(change, self._number - place) for place, change in enumerate(reversed(drafts))]
 
-    def finish(self, parts: Parts) -> None:
-        """Discard the displaced file, or keep it if a program has it open; called last after a success."""
-        self._dispose(lambda displaced: displaced.is_untouched())
+    def finish(self, parts: Parts, *, is_recorded: bool) -> None:
+        """Discard the displaced file; called last after a success.
 
-    def shelve(self, parts: Parts) -> None:
-        """Keep the displaced file for the leader's sweep, because it cannot be recorded now."""
-        self._dispose(lambda _: False)
+        The leader's sweep gets it if a program has it open, or what was found in it could not be recorded.
+        """
+        self._dispose(lambda displaced: is_recorded and displaced.is_untouched())
 
     def abandon(self, parts: Parts) -> None:
         """Discard what `prepare` made; called before another try and after a failure, perhaps twice.
@@ -158,12 +166,6 @@ def foreign_save(content: bytes, mode: int, again: Change) -> Sequence[Change]:
         before=again.after, after=version, content=content, size=len(content), mode=mode, applied=True, external=True,
     )  # fmt: skip
     return (foreign, structs.replace(again, before=version))
-
-
-def sync_names(parts: Parts, *paths: WorkspacePath) -> None:
-    """Sync the folders that hold some names."""
-    for path in paths:
-        parts.store.sync(path.parent)
 
 
 def put_back(displaced: Displaced, is_ours: Callable[[FileStat], bool]) -> None:

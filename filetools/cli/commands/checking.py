@@ -172,8 +172,8 @@ def _show_settings(runner: CommandRunner) -> None:
     if runner.options.as_json:
         print_json({"success": True, "data": {name: {"value": plain[name], "source": sources[name]} for name in plain}})
         return
-    rows = [(name, Text(printable(json.dumps(value))), Text(sources[name], "dim")) for name, value in plain.items()]
-    print_table(rows, "setting", "value", "source")
+    rows = [(name, Text(sources[name], "dim"), Text(printable(json.dumps(value)))) for name, value in plain.items()]
+    print_table(rows, "setting", "source", "value")
     own = own_directory(runner.workplace.root, runner.options.state_dir)
     print_note(f"Settings for every root: {user_directory() / SETTINGS_FILE}")
     if own is not None:

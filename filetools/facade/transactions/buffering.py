@@ -26,7 +26,6 @@ from filetools.journal.commit import HeadMovedError
 from filetools.journal.journal import Journal
 from filetools.journal.seen_versions import SeenVersion
 from filetools.models.records import Actor, ChangeRecord, Operation
-from filetools.models.words import EntryType
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.permissions.gatekeeper import Permit
 from filetools.search.walk import walk_tree
@@ -111,7 +110,7 @@ class BufferingRunner(CallRunner):
     def _apply(self, steps: Sequence[Step], actor: Actor, report_progress: ReportProgress) -> None:
         with self.held.lock:
             self.outer.parts.tracker.load(actor)
-            self.held.save()
+            saved = self.held.saved()
             try:
                 for number, step in enumerate(steps):
                     report_progress(number, len(steps))
@@ -124,7 +123,7 @@ class BufferingRunner(CallRunner):
                     )
                     step.recorded(record)
             except (FileToolsError, HeadMovedError):
-                self.held.restore()
+                self.held.restore(saved)
                 raise
 
 
@@ -203,69 +202,27 @@ def act(parts: Parts, held: HeldTree, step: Step) -> None:
         step: Has looked and decided.
 
     Raises:
-        DirectoryNotFoundError, PathNotDirectoryError: The folder that it needs does not exist.
         InvalidArgumentError: It would change the kind of an entry, or only the spelling of a name.
     """
-    is_first = not held.is_changed(held.key(step.paths[0]))
-    if isinstance(step, MoveFile | MoveFolder):
-        _refuse_one_name(held, step)
-    for folder in step.missing:
-        _make_folder(held, folder)
-    match step:
-        case PutFile(decision=decision):
-            held.note(step.path, step.seen, becomes="file")
-            if decision.is_strict and is_first:
-                held.demand(step.path)
-            held.overlay.put(step.path, decision.content, mode=decision.mode, encoding=decision.encoding)
-        case RemoveFile():
-            held.note(step.path, step.seen)
-            held.overlay.remove(step.path)
-        case MoveFile():
-            _move(held, step)
-        case MakeFolderStep():
-            _make_folder(held, step.path)
-        case RemoveFolderStep():
-            _note_whole(parts, held, step.path)
-            held.overlay.remove(step.path)
-        case MoveFolder():
-            _move_folder(parts, held, step)
-
-
-def _make_folder(held: HeldTree, path: WorkspacePath) -> None:
-    held.note(path, becomes="directory")
-    held.overlay.make_folder(path)
-
-
-def _move(held: HeldTree, step: MoveFile) -> None:
-    source, destination = step.seen
-    held.note(step.source, source)
-    held.note(step.destination, destination, becomes="file")
-    held.overlay.move(step.source, step.destination)
-    held.demand(step.destination)  # there is no base to merge two files' texts by
-
-
-def _move_folder(parts: Parts, held: HeldTree, step: MoveFolder) -> None:
-    source, destination = step.paths
-    below = _note_whole(parts, held, source)
-    held.note(destination, becomes="directory")
-    for path, kind in below:
-        held.note(WorkspacePath(destination + path[len(source) :]), becomes=kind)
-    held.overlay.move(source, destination)
-
-
-def _note_whole(parts: Parts, held: HeldTree, folder: WorkspacePath) -> list[tuple[WorkspacePath, EntryType]]:
-    """Note a folder and all below it, and return what is below."""
-    below = [(path, entry.type) for path, entry in walk_tree(parts.store, folder)]
-    # The deepest come first: once a folder has changed, the disk is not read below it.
-    for path, _ in reversed(below):
-        held.note(path)
-    held.note(folder)
-    return below
-
-
-def _refuse_one_name(held: HeldTree, step: MoveFile | MoveFolder) -> None:
-    source, destination = step.paths
-    if held.key(source) == held.key(destination):
+    if isinstance(step, MoveFile | MoveFolder) and held.key(step.paths[0]) == held.key(step.paths[1]):
+        source, destination = step.paths
         raise InvalidArgumentError(
             f"{source} and {destination} are one name here; rename it outside of a transaction", path=source
         )
+    for folder in step.missing:
+        held.make_folder(folder)
+    is_whole = isinstance(step, RemoveFolderStep | MoveFolder)
+    below = [path for path, _ in walk_tree(parts.store, step.path)] if is_whole else []
+    match step:
+        case PutFile():
+            held.put(step.path, step.seen, step.decision)
+        case RemoveFile():
+            held.remove(step.path, seen=step.seen)
+        case MoveFile():
+            held.move(step.source, step.destination, seen=step.seen)
+        case MakeFolderStep():
+            held.make_folder(step.path)
+        case RemoveFolderStep():
+            held.remove(step.path, below)
+        case MoveFolder():
+            held.move(step.paths[0], step.paths[1], below)

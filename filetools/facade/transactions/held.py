@@ -1,4 +1,4 @@
-"""The tree of a transaction: its changes in an overlay over the disk, and what was at each path before its first change.
+"""The tree of a transaction: the paths that it has changed, over the disk.
 
 `OverlayStore` is the reading half of a store over it, so that calls in the transaction read its changes.
 """
@@ -7,14 +7,16 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from itertools import accumulate
 from typing import Final
 
+from msgspec import Struct
 from msgspec.structs import replace
 
-from filetools.changes.overlay import Overlay, SeenPath
+from filetools.changes.decision import PutDecision
+from filetools.changes.steps.folders import moved
 from filetools.changes.steps.look import Look
 from filetools.content.version import stat_version, version_of
 from filetools.errors import (
@@ -37,16 +39,53 @@ NOT_ON_DISK: Final = -1
 """Device of what is only in memory, so that no cache mistakes it for a file of the disk."""
 
 
-class DiskPath(SeenPath, frozen=True, kw_only=True):
+class DiskPath(Struct, frozen=True, kw_only=True):
     """What was at a path of the disk before the transaction changed it."""
 
+    path: WorkspacePath
     stat: FileStat | None = None
+    """None if nothing was there."""
+    version: str | None = None
+    """Of a file: its bytes', or that of its facts if they were not read."""
+    content: bytes | None = None
+    """Bytes of a file, if they were read."""
     is_strict: bool = False
     """True if what others write there meanwhile must not be merged with the transaction's text."""
 
+    @property
+    def kind(self) -> EntryType | None:
+        """The kind of the entry; None if nothing was there."""
+        return None if self.stat is None else self.stat.type
+
+    @property
+    def mode(self) -> int | None:
+        """Its permission bits."""
+        return None if self.stat is None else self.stat.mode
+
+
+class HeldEntry(Struct, frozen=True, kw_only=True):
+    """What the transaction has at a path."""
+
+    path: WorkspacePath
+    before: DiskPath
+    """What was there."""
+    kind: EntryType | None = None
+    """None if nothing is there now."""
+    origin: DiskPath | None = None
+    """The entry of the disk that this one was, at whatever path; None if the transaction made it."""
+    content: bytes | None = None
+    """New bytes of a file; None for those of the origin."""
+    encoding: str | None = None
+    """Codec that an actor named for its new bytes."""
+    mode: int | None = None
+    """New permission bits of a file; None for those of the origin, or the default."""
+
 
 class HeldTree:
-    """The tree of one transaction. Every reader and writer holds `lock`."""
+    """The tree of one transaction. Every reader and writer holds `lock`.
+
+    A folder that was made, moved or removed is listed with everything in it; the disk is read below other folders only.
+    """
 
     def __init__(self, disk: Store, key: Callable[[WorkspacePath], str], limit: int) -> None:
         """Begin without changes.
@@ -59,102 +98,127 @@ class HeldTree:
         self.disk = disk
         self.key = key
         self.lock = threading.RLock()
-        self.overlay = Overlay(self._seen_path, self._children, key)
         self._limit = limit
         self._began_ns = time.time_ns()
-        self._before: dict[str, DiskPath] = {}
-        self._saved = (self._before, self.overlay.root)
+        self._inside: dict[str, dict[str, HeldEntry]] = {}
+        """The changed paths by key of the folder, then by their own."""
+
+    def changed(self) -> dict[str, HeldEntry]:
+        """Return the entries of all changed paths by key, folders before what is in them."""
+        return dict(sorted(each for inside in self._inside.values() for each in inside.items()))
 
     def is_changed(self, key: str) -> bool:
         """Return True if the path of a key, or a folder above it, was changed."""
-        return any(above in self._before for above in accumulate(key.split("/"), "{}/{}".format))
+        return any(self._listed(above) is not None for above in accumulate(key.split("/"), "{}/{}".format))
 
-    def before(self, path: WorkspacePath) -> DiskPath:
-        """Return what was at a path when it was first changed."""
-        return self._before.get(self.key(path)) or DiskPath(path=path)
+    def find(self, path: WorkspacePath, seen: Look | None = None) -> HeldEntry:
+        """Return the entry at a path, from a look at it if there was one."""
+        key = self.key(path)
+        if (known := self._listed(key)) is not None:
+            return known if known.kind else replace(known, path=path)
+        # What others do where the transaction has changed something is compared at the exit.
+        if self.is_changed(key):
+            before = DiskPath(path=path)
+        elif seen is not None:
+            before = DiskPath(path=seen.path, stat=seen.stat, version=seen.version, content=seen.content)
+        else:
+            before = _on_disk(path, self.disk.stat(path))
+        # Others may have removed the folder of what the transaction made.
+        kind = before.kind or ("directory" if key in self._inside else None)
+        return HeldEntry(path=before.path, before=before, kind=kind, origin=before if before.stat else None)
 
-    def changed(self) -> list[WorkspacePath]:
-        """Return the changed paths, without those in a folder that was made or moved there."""
-        return [each.path for each in self._before.values()]
+    def names(self, path: WorkspacePath) -> list[ScanEntry]:
+        """Return the names in a folder."""
+        inside = self._inside.get(self.key(path), {})
+        found = [ScanEntry(each.path.name, each.kind) for each in inside.values() if each.kind is not None]
+        if not self.is_changed(self.key(path)):
+            with suppress(DirectoryNotFoundError, PathNotDirectoryError):  # others may have removed it meanwhile
+                found += (each for each in self.disk.scan(path) if self.key(path.child(each.name)) not in inside)
+        return found
 
-    def before_below(self, path: WorkspacePath) -> Mapping[str, DiskPath]:
-        """Return what was below a folder that was moved or deleted, by key."""
-        prefix = f"{self.key(path)}/"
-        return {key: each for key, each in self._before.items() if each.kind is not None and key.startswith(prefix)}
-
-    def stat(self, path: WorkspacePath) -> FileStat | None:
-        """Return facts of what is at a path."""
-        node = self.overlay.find(path)
-        if node is None:
+    def stat(self, entry: HeldEntry) -> FileStat | None:
+        """Return the facts of an entry."""
+        if entry.kind is None:
             return None
-        origin = node.origin
-        if node.content is not None:
-            known = (node.mode, None if origin is None else origin.mode, _FILE_MODE)
-            mode = next(each for each in known if each is not None)
-            inode = int(version_of(node.content)[-15:], 16)  # equal bytes may be taken for one file
-            return FileStat("file", len(node.content), mode, self._began_ns, self._began_ns, NOT_ON_DISK, inode)
-        found = origin.stat if isinstance(origin, DiskPath) else self.disk.stat(path) if path.is_root else None
-        if found is not None and not node.children:
+        found = None if entry.origin is None else entry.origin.stat
+        if entry.content is not None:
+            mode = entry.mode if entry.mode is not None else _FILE_MODE if found is None else found.mode
+            inode = int(version_of(entry.content)[-15:], 16)  # equal bytes may be taken for one file
+            return FileStat("file", len(entry.content), mode, self._began_ns, self._began_ns, NOT_ON_DISK, inode)
+        if found is not None and self.key(entry.path) not in self._inside:
             return found
         folder = found or FileStat("directory", 0, FOLDER_MODE, self._began_ns, self._began_ns, NOT_ON_DISK, 0)
         # Its facts do not change with its entries, so that it must always look too young for caches of listings.
         return replace(folder, device=NOT_ON_DISK, changed_ns=time.time_ns())
 
-    def note(self, path: WorkspacePath, seen: Look | None = None, *, becomes: EntryType | None = None) -> None:
-        """Record what is at a path of the disk before the first change there.
-
-        Args:
-            path: What will change.
-            seen: A look at it, if there was one.
-            becomes: The kind of entry that will be there.
+    def put(self, path: WorkspacePath, seen: Look, decision: PutDecision) -> None:
+        """Give a file new bytes, or make it.
 
         Raises:
-            InvalidArgumentError: A file would replace a folder, or a folder a file.
+            InvalidArgumentError: As all changes: a file would replace a folder, or a folder a file.
         """
-        key = self.key(path)
-        if not self.is_changed(key):
-            self._before[key] = _on_disk(path, self.disk.stat(path)) if seen is None else _as_looked_at(seen)
-        kind = self.before(path).kind
-        wrong = kind is not None and (kind == "directory") is not (becomes == "directory")
-        if becomes and (wrong or any(self.before(above).kind not in (None, "directory") for above in path.folders)):
+        is_first, entry = not self.is_changed(self.key(path)), self.find(path, seen)
+        before = replace(entry.before, is_strict=True) if is_first and decision.is_strict else entry.before
+        mode = entry.mode if decision.mode is None else decision.mode
+        new = replace(entry, kind="file", content=decision.content, encoding=decision.encoding, mode=mode)
+        self._place(replace(new, before=before))
+
+    def make_folder(self, path: WorkspacePath) -> None:
+        """Make a folder, unless it exists."""
+        self._place(replace(self.find(path), kind="directory"))
+
+    def remove(self, path: WorkspacePath, below: Sequence[WorkspacePath] = (), seen: Look | None = None) -> None:
+        """Remove an entry, a folder with all that is below it."""
+        # All are found before the first one changes: the disk is not read below a changed folder.
+        for entry in [self.find(path, seen), *map(self.find, below)]:
+            self._place(HeldEntry(path=entry.path, before=entry.before))
+
+    def move(
+        self,
+        source: WorkspacePath,
+        destination: WorkspacePath,
+        below: Sequence[WorkspacePath] = (),
+        seen: tuple[Look | None, Look | None] = (None, None),
+    ) -> None:
+        """Rename an entry, a folder with all that is below it; a file at the destination is replaced.
+
+        Args:
+            source: The entry.
+            destination: Its new path.
+            below: All paths below a folder, folders before what is in them.
+            seen: Looks at source and destination.
+        """
+        entries = [self.find(source, seen[0]), *map(self.find, below)]
+        there = self.find(destination, seen[1]).before
+        self.remove(source, below, seen[0])
+        for entry in entries:
+            to = moved(entry.path, entries[0].path, destination)
+            # There is no base to merge two files' texts by.
+            there = replace(there if entry is entries[0] else self.find(to).before, is_strict=True)
+            self._place(replace(entry, path=to, before=there))
+
+    def _place(self, entry: HeldEntry) -> None:
+        before, is_folder = entry.before.kind, entry.kind == "directory"
+        wrong = before is not None and (before == "directory") is not is_folder
+        above = [self._listed(self.key(each)) for each in entry.path.folders]
+        if entry.kind and (wrong or any(each and each.before.kind not in (None, "directory") for each in above)):
             raise InvalidArgumentError(
-                f"{path} cannot take the place of something of another kind in the same transaction; delete that first, "
-                "in a transaction of its own",
-                path=path,
+                f"{entry.path} cannot take the place of something of another kind in the same transaction; delete that "
+                "first, in a transaction of its own",
+                path=entry.path,
             )
+        key = self.key(entry.path)
+        self._inside.setdefault(key.rpartition("/")[0], {})[key] = entry
 
-    def demand(self, path: WorkspacePath) -> None:
-        """Refuse at the exit what others change at a path that has changed here, instead of merging it."""
-        self._before[self.key(path)] = replace(self.before(path), is_strict=True)
+    def saved(self) -> dict[str, dict[str, HeldEntry]]:
+        """Return the present state, for `restore`."""
+        return {folder: dict(inside) for folder, inside in self._inside.items()}
 
-    def save(self) -> None:
-        """Mark the state to which `restore` returns."""
-        self._saved = (dict(self._before), self.overlay.root)
+    def restore(self, saved: dict[str, dict[str, HeldEntry]]) -> None:
+        """Return to a former state."""
+        self._inside = saved
 
-    def restore(self) -> None:
-        """Return to the marked state."""
-        self._before, root = self._saved
-        self.overlay.restore(root)
-
-    def _seen_path(self, path: WorkspacePath) -> SeenPath:
-        # What others do where the transaction has changed something is compared at the exit.
-        if self.is_changed(self.key(path)):
-            return replace(self.before(path), path=path)
-        return _on_disk(path, self.disk.stat(path))
-
-    def _children(self, path: WorkspacePath) -> Sequence[SeenPath]:
-        key = self.key(path)
-        if self.is_changed(key):
-            return [
-                replace(each, path=path.child(each.path.name))
-                for known, each in self._before.items()
-                if each.kind is not None and known.rpartition("/")[0] == key
-            ]
-        with suppress(DirectoryNotFoundError, PathNotDirectoryError):  # others may have removed it meanwhile
-            return [SeenPath(path=path.child(entry.name), kind=entry.type) for entry in self.disk.scan(path)]
-        return ()
-
-    def content(self, origin: SeenPath) -> bytes:
+    def content(self, origin: DiskPath) -> bytes:
         """Return the bytes of a file, as they were when the transaction moved it.
 
         Raises:
@@ -165,30 +229,23 @@ class HeldTree:
         refuse_changed(origin, stat)
         return content
 
+    def _listed(self, key: str) -> HeldEntry | None:
+        return self._inside.get(key.rpartition("/")[0], {}).get(key)
+
 
 def _on_disk(path: WorkspacePath, stat: FileStat | None) -> DiskPath:
     """Return what is at a path of the disk, without reading its bytes."""
-    if stat is None:
-        return DiskPath(path=path)
-    version = stat_version(stat.identity) if stat.type == "file" else None
-    return DiskPath(path=path, kind=stat.type, version=version, mode=stat.mode, stat=stat)
+    version = stat_version(stat.identity) if stat is not None and stat.type == "file" else None
+    return DiskPath(path=path, stat=stat, version=version)
 
 
-def _as_looked_at(seen: Look) -> DiskPath:
-    if seen.stat is None:
-        return DiskPath(path=seen.path)
-    return DiskPath(
-        path=seen.path, kind=seen.stat.type, version=seen.version, mode=seen.stat.mode, content=seen.content, stat=seen.stat
-    )  # fmt: skip
-
-
-def refuse_changed(origin: SeenPath, stat: FileStat) -> None:
+def refuse_changed(origin: DiskPath, stat: FileStat) -> None:
     """Refuse a file that has changed since the transaction moved it.
 
     Raises:
         VersionMismatchError
     """
-    if isinstance(origin, DiskPath) and not is_same(origin.stat, stat):
+    if not is_same(origin.stat, stat):
         reason = "others changed it after this transaction moved it"
         raise VersionMismatchError(origin.path, None, None, reason=reason)
 
@@ -210,7 +267,7 @@ class OverlayStore:
     def stat(self, path: WorkspacePath) -> FileStat | None:
         """Return facts of a path, or None if nothing is there."""
         with self._held.lock:
-            return self._held.stat(path)
+            return self._held.stat(self._held.find(path))
 
     def read(self, path: WorkspacePath, *, limit: int | None = None) -> tuple[bytes, FileStat]:
         """Return a file's whole content and its facts.
@@ -256,22 +313,22 @@ class OverlayStore:
             DirectoryNotFoundError, PathNotDirectoryError
         """
         with self._held.lock:
-            overlay = self._held.overlay
-            node = overlay.find(path)
-            if node is None:
+            kind = self._held.find(path).kind
+            if kind is None:
                 raise DirectoryNotFoundError(path)
-            if node.kind != "directory":
+            if kind != "directory":
                 raise PathNotDirectoryError(path)
-            return iter([ScanEntry(each.name, each.kind) for each in overlay.children(node) if each.kind is not None])
+            return iter(self._held.names(path))
 
-    def _file(self, path: WorkspacePath) -> tuple[bytes | None, FileStat, SeenPath]:
-        """Return the bytes of a file if the transaction wrote them, its facts, and its path on the disk."""
-        node, stat = self._held.overlay.find(path), self._held.stat(path)
-        if node is None or stat is None:
+    def _file(self, path: WorkspacePath) -> tuple[bytes | None, FileStat, DiskPath]:
+        """Return the bytes of a file if the transaction wrote them, its facts, and what it is on the disk."""
+        entry = self._held.find(path)
+        stat = self._held.stat(entry)
+        if stat is None:
             raise PathNotFoundError(path)
-        if node.kind == "directory":
+        if entry.kind == "directory":
             raise PathIsDirectoryError(path)
-        return node.content, stat, node.origin or SeenPath(path=path)
+        return entry.content, stat, entry.origin or entry.before
 
 
 class WrittenReader:

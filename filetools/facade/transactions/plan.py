@@ -11,16 +11,16 @@ from msgspec.structs import replace
 
 from filetools.changes.deciding.files import permit_leaving, refuse_unsaved, seen_by
 from filetools.changes.decision import PutDecision, read_as
-from filetools.changes.overlay import OverlayNode
 from filetools.changes.parts import Parts
 from filetools.changes.steps.files import MoveFile, PutFile, RemoveFile
-from filetools.changes.steps.folders import MakeFolderStep, MoveFolder, RemoveFolderStep
+from filetools.changes.steps.folders import MakeFolderStep, MoveFolder, RemoveFolderStep, moved
 from filetools.changes.steps.look import Look
 from filetools.changes.steps.put_back import opened
 from filetools.changes.steps.step import Step
-from filetools.changes.writing import CHANGED, on_top
-from filetools.errors import InvalidPathError, VersionMismatchError
-from filetools.facade.transactions.held import DiskPath, HeldTree, is_same
+from filetools.changes.writing import CHANGED, merged_into
+from filetools.errors import InvalidPathError, PathExistsError, VersionMismatchError
+from filetools.facade.transactions.held import DiskPath, HeldEntry, HeldTree, is_same
+from filetools.journal.seen_versions import SeenVersion
 from filetools.models.records import Actor
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.search.walk import walk_tree
@@ -42,99 +42,102 @@ def steps_of(parts: Parts, held: HeldTree, actor: Actor) -> list[Step]:
         FileTooLargeError: Such a file is too large.
     """
     found: list[tuple[int, str, Step]] = []
-    gone: list[DiskPath] = []
-    renamed: set[str] = set()
     with held.lock:
-        waiting, met = held.changed(), set[str]()
-        while waiting:
-            path = waiting.pop()
-            key, node, before = held.key(path), held.overlay.find(path), held.before(path)
-            if key in met:
-                continue
-            met.add(key)
-            if node is None:
-                gone += [] if before.kind is None else [before]
-            elif node.origin is not None and _may_rename(held, path, node):
-                renamed.add(held.key(node.origin.path))
-                found.append((1 if node.kind == "directory" else 2, key, _move(parts, held, node.origin.path, path)))
-            elif node.kind != "directory":
-                found += [(3, key, put) for put in _put(held, path, node, actor)]
-            elif not _is_at(held, node, path):
-                if before.kind is None:
-                    mode = None if node.origin is None or node.origin.mode is None else opened(node.origin.mode)
-                    found.append((0, key, MakeFolderStep(before.path, mode)))
-                waiting += [path.child(child.name) for child in held.overlay.children(node)]
-        for before in gone:
-            key, path = held.key(before.path), before.path
-            # A folder that is removed or moved takes its contents with it.
-            if key not in renamed and all(held.overlay.find(above) is not None for above in path.folders):
-                rank = 4 if before.kind == "directory" else 3
-                found.append((rank, key, _removal(parts, held, actor, before)))
+        changed = held.changed()
+        moves = {
+            key: _move(parts, held, changed, each) for key, each in changed.items() if _may_rename(held, changed, each)
+        }
+        left = {held.key(step.path) for step in moves.values()}
+        for key, entry in changed.items():
+            before, above = entry.before, entry.path.folders
+            if any(held.key(folder) in moves for folder in above):
+                continue  # it moves with its folder
+            if key in moves:
+                found.append((1 if entry.kind == "directory" else 2, key, moves[key]))
+            elif entry.kind is None:
+                # A folder that is removed or moved takes its contents with it.
+                if before.kind and key not in left and all(held.find(folder).kind for folder in above):
+                    found.append(
+                        (4 if before.kind == "directory" else 3, key, _removal(parts, held, changed, actor, before))
+                    )
+            elif entry.kind != "directory":
+                found += [(3, key, put) for put in _put(held, entry, actor)]
+            elif before.kind is None:
+                mode = None if entry.origin is None or entry.origin.mode is None else opened(entry.origin.mode)
+                found.append((0, key, MakeFolderStep(entry.path, mode)))
     return [step for _, _, step in sorted(found, key=itemgetter(0, 1))]
 
 
-def _is_at(held: HeldTree, node: OverlayNode, path: WorkspacePath) -> bool:
-    """True if a node is at the path that it had before the transaction."""
-    return node.origin is not None and held.key(node.origin.path) == held.key(path)
+Changed = Mapping[str, HeldEntry]
+"""The entries of all changed paths, by key."""
 
 
-def _move(parts: Parts, held: HeldTree, source: WorkspacePath, path: WorkspacePath) -> Step:
-    before, target = held.before(source), held.before(path)
-    if before.kind == "directory":
-        return MoveFolder(source, path, require=partial(_refuse_new, parts, source, held.before_below(source)))
-    permit = partial(permit_move, parts, (before, target))
-    return MoveFile(source, path, overwrite=target.kind is not None, permit=permit)
+def _is_at(held: HeldTree, entry: HeldEntry) -> bool:
+    """True if an entry is at the path that it had before the transaction."""
+    return entry.origin is not None and held.key(entry.origin.path) == held.key(entry.path)
 
 
-def _put(held: HeldTree, path: WorkspacePath, node: OverlayNode, actor: Actor) -> Iterator[Step]:
-    before, origin, content, mode, source = held.before(path), node.origin, node.content, node.mode, None
-    if origin is not None and not _is_at(held, node, path):
+def _before_below(held: HeldTree, changed: Changed, folder: WorkspacePath) -> dict[str, DiskPath]:
+    """Return what was below a folder that was moved or deleted, by key."""
+    prefix = f"{held.key(folder)}/"
+    return {key: each.before for key, each in changed.items() if each.before.kind and key.startswith(prefix)}
+
+
+def _move(parts: Parts, held: HeldTree, changed: Changed, entry: HeldEntry) -> Step:
+    source, target = entry.origin, entry.before
+    assert source is not None
+    if source.kind == "directory":
+        below = _before_below(held, changed, source.path)
+        return MoveFolder(source.path, entry.path, require=partial(_refuse_new, parts, source.path, below))
+    permit = partial(permit_move, parts, (source, target))
+    return MoveFile(source.path, entry.path, overwrite=target.kind is not None, permit=permit)
+
+
+def _put(held: HeldTree, entry: HeldEntry, actor: Actor) -> Iterator[Step]:
+    before, origin, content, mode, source = entry.before, entry.origin, entry.content, entry.mode, None
+    if origin is not None and not _is_at(held, entry):
         if content is None:
             content, source = held.content(origin), origin.path
         mode = origin.mode if mode is None else mode
     if content is None:
         return
-    facts = read_as(content, node.encoding, name=path)[0]
+    facts = read_as(content, entry.encoding, name=entry.path)[0]
     if before.version != facts.version or mode not in (None, before.mode):
         plain = PutDecision(
-            content=content, facts=facts, mode=mode, encoding=node.encoding, sent=content, sent_version=facts.version
+            content=content, facts=facts, mode=mode, encoding=entry.encoding, sent=content, sent_version=facts.version
         )
-        yield PutFile(path, DecidePut(plain=plain, base=before, actor=actor, source=source))
+        yield PutFile(entry.path, DecidePut(plain=plain, base=before, actor=actor, source=source))
 
 
-def _removal(parts: Parts, held: HeldTree, actor: Actor, before: DiskPath) -> Step:
+def _removal(parts: Parts, held: HeldTree, changed: Changed, actor: Actor, before: DiskPath) -> Step:
     if not parts.workspace.is_addressable(before.path):
         raise InvalidPathError(before.path, "no call can name it, so it goes only with its folder, which stays")
     if before.kind != "directory":
         return RemoveFile(before.path, partial(permit_removal, parts, actor, before))
-    below = held.before_below(before.path)
+    below = _before_below(held, changed, before.path)
     return RemoveFolderStep(before.path, recursive=bool(below), require=partial(_refuse_new, parts, before.path, below))
 
 
-def _may_rename(held: HeldTree, path: WorkspacePath, node: OverlayNode) -> bool:
+def _may_rename(held: HeldTree, changed: Changed, entry: HeldEntry) -> bool:
     """True if the entry that was moved to a path can be renamed by a step that does not depend on another."""
-    if node.content is not None or node.origin is None or held.overlay.find(node.origin.path) is not None:
+    origin = entry.origin
+    if origin is None or entry.kind is None or entry.content is not None or held.find(origin.path).kind is not None:
         return False
-    for above in node.origin.path.folders:
-        folder = held.overlay.find(above)
-        if folder is None or (folder.origin is not None and not _is_at(held, folder, above)):
+    for above in map(held.find, origin.path.folders):
+        if above.kind is None or (above.origin is not None and not _is_at(held, above)):
             return False
-    return node.kind != "directory" or (held.before(path).kind is None and _is_whole(held, node))
-
-
-def _is_whole(held: HeldTree, node: OverlayNode) -> bool:
-    """True if a folder's contents are unchanged."""
-    waiting = [node]
-    while waiting:
-        folder = waiting.pop()
-        for child in folder.children.values():
-            assert folder.origin is not None
-            at = folder.origin.path.child(child.name)
-            is_same = child.content is None and child.origin is not None and child.origin.path == at
-            if not is_same and (child.kind is not None or held.before(at).kind is not None):
-                return False
-            waiting += [child] if is_same else []
-    return True
+    if entry.kind != "directory":
+        return True
+    # A folder is renamed only with everything that was in it, and nothing else.
+    inside = [each for key, each in changed.items() if key.startswith(f"{held.key(entry.path)}/") and each.kind]
+    places = {held.key(moved(each.path, entry.path, origin.path)): each for each in inside}
+    return (
+        entry.before.kind is None
+        and places.keys() == _before_below(held, changed, origin.path).keys()
+        and all(
+            each.content is None and each.origin and held.key(each.origin.path) == key for key, each in places.items()
+        )
+    )
 
 
 class DecidePut(Struct, frozen=True, kw_only=True):
@@ -155,11 +158,20 @@ class DecidePut(Struct, frozen=True, kw_only=True):
             VersionMismatchError: The caller had named the version that it changes, or the base is not kept any more.
             PathExistsError: Others made a file where there was none.
         """
-        plain = self.plain
-        if seen.version == plain.facts.version or is_base(self.base, seen):
+        plain, base, path = self.plain, self.base, seen.path
+        if seen.version == plain.facts.version or is_base(base, seen):
             return plain
-        now = seen_by(parts, seen, self.actor)
-        merged = on_top(plain, self.base, now, is_strict=self.base.is_strict, settings=parts.settings)
+        version, content = base.version or "", base.content
+        if base.kind is None:
+            raise PathExistsError(path)
+        if base.is_strict:
+            raise VersionMismatchError(path, version, seen.version, reason=CHANGED)
+        now, known = (
+            seen_by(parts, seen, self.actor),
+            SeenVersion(version=version, base=version, encoding=plain.encoding),
+        )
+        kept = now.kept if content is None else lambda _version: content
+        merged = merged_into(plain, replace(now, rows=(known,), kept=kept), known, plain.text_for(path), parts.settings)
         return replace(merged, mode=None)
 
 

@@ -22,7 +22,6 @@ from urllib.parse import quote
 from filetools.errors import StateDamagedError
 from filetools.journal.storage.gate import GATE_FILE, OPEN_OR_NEW, TURN_FILE, read_at, write_at
 from filetools.journal.storage.schema import create_tables, require_known_schema
-from filetools.journal.storage.translation import BUSY_SECONDS, NO_SHARED_MEMORY
 from filetools.paths.library import birth_ns
 from filetools.paths.resolver import NEW_FILE_FLAGS
 from filetools.settings import read_of_tree
@@ -38,6 +37,9 @@ _POSITION: Final = struct.Struct("<qq")
 _CLOSED_AT: Final = 8
 """Offset of that ctime."""
 PAGE_BYTES: Final = 4096
+BUSY_SECONDS: Final = 10.0
+"""How long SQLite waits for programs that lock the database without going through the gate."""
+NO_SHARED_MEMORY: Final = (sqlite3.SQLITE_IOERR_SHMOPEN, sqlite3.SQLITE_IOERR_SHMLOCK, sqlite3.SQLITE_IOERR_SHMMAP)
 _UNFINISHED: Final = f"{DATABASE_NAME}.new"
 _BOOT_ID: Final = Path("/proc/sys/kernel/random/boot_id")
 _PATH_ONLY: Final[int | None] = getattr(os, "O_PATH", None)

@@ -6,7 +6,6 @@ import hashlib
 import os
 import re
 import secrets
-import sqlite3
 import stat
 import time
 from collections.abc import Iterable, Iterator, Mapping
@@ -17,8 +16,7 @@ from typing import Final
 
 from filetools.errors import FileToolsError, StateDamagedError, VersionGoneError
 from filetools.journal.storage.birth import sync_directory
-from filetools.journal.storage.database import Database
-from filetools.journal.storage.translation import TRANSLATED
+from filetools.journal.storage.database import TRANSLATED, Connection, Database
 from filetools.models.words import VERSION_PREFIX
 from filetools.paths.resolver import NEW_FILE_FLAGS, READ_FLAGS
 
@@ -112,21 +110,21 @@ class Contents:
         self.put_all({str(version_from(digest)): content})  # an existing file may be unsynced
         self._enter(self._database.connection, digest, content, 0)
 
-    def keep_all(self, contents: Iterable[tuple[str, bytes]], *, durable: bool = False) -> None:
+    def keep_all(self, contents: Iterable[tuple[str, bytes]], *, durable: bool = False, used: int = 0) -> None:
         """As `keep`, for versions with their bytes, a portion at a time; by default durable with the next commit."""
         for portion in _portions(contents):
-            self.put_all(dict(portion))
-            self._database.write(partial(self._keep_portion, portion, 0), durable=durable)
+            if used != UNSYNCED:
+                self.put_all(dict(portion))
+            self._database.write(partial(self._keep_portion, portion, used), durable=durable)
 
     def keep_read(self, texts: Mapping[str, bytes]) -> None:
         """Keep texts that actors have read, by version, all at once and unsynced; those kept already are skipped."""
         new = [each for each in texts.items() if self._database.row(_STORED, (digest_of(each[0]),)) is None]
-        for portion in _portions(new):
-            self._database.write(partial(self._keep_portion, portion, UNSYNCED), durable=False)
+        self.keep_all(new, used=UNSYNCED)
 
     def record(
         self,
-        connection: sqlite3.Connection,
+        connection: Connection,
         number: int,
         *,
         before: str | None,
@@ -149,14 +147,14 @@ class Contents:
         elif after is not None:
             connection.execute(_TOUCH, (number, digest_of(after)))
 
-    def _enter(self, connection: sqlite3.Connection, digest: bytes, content: bytes, used: int) -> None:
+    def _enter(self, connection: Connection, digest: bytes, content: bytes, used: int) -> None:
         is_large = len(content) > LARGEST_ROW_BYTES
         # Perhaps stored before the gate; retention may have removed it since, and cannot now.
         if is_large and not self._blobs.has(digest.hex(), len(content)):
             self._blobs.put_all({digest.hex(): content}, is_synced=used != UNSYNCED)
         connection.execute(_KEEP, (digest, len(content), used, None if is_large else content))
 
-    def _keep_portion(self, portion: Portion, used: int, connection: sqlite3.Connection) -> None:
+    def _keep_portion(self, portion: Portion, used: int, connection: Connection) -> None:
         for version, content in portion:
             self._enter(connection, digest_of(version), content, used)
 
@@ -164,7 +162,7 @@ class Contents:
 def remove_unused(database: Database, blobs: BlobFolder, digests: Iterable[bytes]) -> None:
     """Remove the files among these to which no row refers."""
 
-    def work(connection: sqlite3.Connection) -> list[str]:
+    def work(connection: Connection) -> list[str]:
         found = ((digest.hex(), connection.execute(_STORED, (digest,)).fetchone()) for digest in digests)
         return [name for name, row in found if row is None or not row[2]]
 

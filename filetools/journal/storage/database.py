@@ -1,10 +1,11 @@
 """The embedded database: queries in any thread, transactions behind the gate, and what makes it unusable.
 
-Nothing outside this package sees SQLite; its errors leave here translated.
+Nothing outside this package imports SQLite; its errors leave here translated.
 """
 
 from __future__ import annotations
 
+import errno
 import logging
 import os
 import secrets
@@ -17,10 +18,22 @@ from functools import partial
 from itertools import islice
 from pathlib import Path
 from threading import Lock
-from typing import Any, Final, TypeVar
+from types import TracebackType
+from typing import Any, Final, TypeAlias, TypeVar
 
-from filetools.errors import DiskFullError, FileToolsError, InternalError, StorageFailedError
+from filetools.errors import (
+    AccessDeniedError,
+    DiskFullError,
+    FileToolsError,
+    InternalError,
+    LockTimeoutError,
+    RateLimitedError,
+    StateDamagedError,
+    StorageFailedError,
+)
 from filetools.journal.storage.birth import (
+    BUSY_SECONDS,
+    NO_SHARED_MEMORY,
     PAGE_BYTES,
     PARTS,
     Identities,
@@ -32,8 +45,8 @@ from filetools.journal.storage.birth import (
 )
 from filetools.journal.storage.gate import OPEN_OR_NEW, TURN_FILE, Gate
 from filetools.journal.storage.schema import require_own_schema
-from filetools.journal.storage.translation import BUSY_SECONDS, TRANSLATED, of_sqlite
 from filetools.models.words import Durability
+from filetools.paths.explain import translate
 
 CHECKPOINT_BYTES: Final = 16 * 1024 * 1024
 """Size of the write-ahead file at which the leader copies it into the database."""
@@ -49,6 +62,8 @@ RESERVE_SLICE_BYTES: Final = 64 * 1024
 """Released at a time: on a full disk other programs take free space at once."""
 _log = logging.getLogger(__name__)
 
+Connection: TypeAlias = sqlite3.Connection
+"""What statements inside a transaction use of it: `execute`, `executemany`, and the cursors that these return."""
 Row = tuple[Any, ...]
 Arguments = tuple[Any, ...] | Mapping[str, Any]
 """Values of a query, by position or by name."""
@@ -72,12 +87,12 @@ class Reserve:
                 file.seek(0, os.SEEK_END)
                 file.write(os.urandom(missing))  # some file systems give zeros no space
 
-    def shrink(self) -> bool:
-        """Release a slice; False if none is left."""
+    def shrink(self, keep_bytes: int = 0) -> bool:
+        """Release a slice; False if there are no more than `keep_bytes`."""
         size = self._size()
         with suppress(OSError):
-            os.truncate(self._file, max(0, size - RESERVE_SLICE_BYTES))
-            return size > 0
+            os.truncate(self._file, max(0, min(size, keep_bytes), size - RESERVE_SLICE_BYTES))
+            return size > keep_bytes
         return False
 
     def has_room(self) -> bool:
@@ -251,7 +266,8 @@ class Database:
             except sqlite3.Error as exc:  # contents outside the database would take up the whole reserve
                 if has_restarted or not may_use_reserve or not isinstance(of_sqlite(exc), DiskFullError):
                     raise
-            if not self.reserve.shrink():
+            # A transaction that is too large for the disk must not take what the next opening needs.
+            if not self.reserve.shrink(RESERVE_SLICE_BYTES):
                 self.restart_wal()
                 has_restarted = True
 
@@ -389,3 +405,74 @@ def _prepare(connection: sqlite3.Connection, directory: Path, *, is_durable: boo
     connection.execute("BEGIN IMMEDIATE")  # makes the write-ahead file
     connection.execute("COMMIT")
     return bool(mode == "wal")
+
+
+# -- errors
+
+_WHAT: Final = "the journal"
+_DAMAGE: Final = (errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ELOOP, errno.EEXIST)
+"""Something in the state directory is missing or was replaced; all other errors are trouble of the system."""
+
+
+class Translation:
+    """A context that translates foreign errors into the product's; has no state, so that one serves all."""
+
+    def __enter__(self) -> None:
+        """Nothing to prepare."""
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if isinstance(error, sqlite3.Error):
+            raise of_sqlite(error) from error
+        if isinstance(error, OSError) and not isinstance(error, FileToolsError):
+            raise of_system(error) from error
+
+
+TRANSLATED: Final = Translation()
+
+
+def of_system(error: OSError) -> FileToolsError:
+    """Return the product's error for one of the operating system."""
+    reason = error.strerror or str(error)
+    if error.errno in _DAMAGE:
+        return StateDamagedError(reason)
+    found = translate(_WHAT, error)
+    is_known = isinstance(found, AccessDeniedError | DiskFullError | RateLimitedError)
+    return found if is_known else StorageFailedError(_WHAT, reason)
+
+
+_BY_CODE: Final[dict[int, Callable[[sqlite3.Error], FileToolsError]]] = {
+    **dict.fromkeys(
+        (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL),
+        lambda _: LockTimeoutError(_WHAT, BUSY_SECONDS, "a program that does not go through filetools"),
+    ),
+    **dict.fromkeys((sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_SHMSIZE), lambda _: DiskFullError(_WHAT)),
+    **dict.fromkeys(
+        NO_SHARED_MEMORY,
+        lambda _: StorageFailedError(
+            _WHAT,
+            "its file system gives processes no memory to share, as some network, virtual and FUSE ones do",
+            suggested_action="Keep the state on another disk with state_dir.",
+        ),
+    ),
+    **dict.fromkeys(
+        (sqlite3.SQLITE_IOERR_SHORT_READ, sqlite3.SQLITE_IOERR_CORRUPTFS), lambda error: StateDamagedError(str(error))
+    ),
+    sqlite3.SQLITE_IOERR: lambda error: StorageFailedError(_WHAT, str(error)),
+    sqlite3.SQLITE_READONLY_DBMOVED: lambda _: StateDamagedError("its database was moved while open"),
+    **dict.fromkeys(
+        (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM),
+        lambda error: AccessDeniedError(_WHAT, f"its database cannot be written: {error}"),
+    ),
+}
+"""Errors by extended or primary code; all other codes mean damage."""
+
+
+def of_sqlite(error: sqlite3.Error) -> FileToolsError:
+    """Return the product's error for one of SQLite."""
+    code: int | None = getattr(error, "sqlite_errorcode", None)
+    if code is None and isinstance(error, (sqlite3.ProgrammingError, sqlite3.InterfaceError)):
+        return InternalError(f"The journal was used wrongly: {error}")
+    found = None if code is None else _BY_CODE.get(code) or _BY_CODE.get(code & 0xFF)
+    return StateDamagedError(str(error)) if found is None else found(error)

@@ -36,9 +36,9 @@ from filetools.journal.storage.birth import (
     sync_directory,
 )
 from filetools.journal.storage.contents import BlobFolder
+from filetools.journal.storage.database import TRANSLATED
 from filetools.journal.storage.gate import Gate
 from filetools.journal.storage.schema import schema_of
-from filetools.journal.storage.translation import TRANSLATED
 
 GATE_SECONDS: Final = 30.0
 _FRESH: Final = "fresh.db"

@@ -18,7 +18,7 @@ from filetools.errors import (
     PathIsDirectoryError,
     PathNotFoundError,
 )
-from filetools.models.searching import GrepResult
+from filetools.models.searching import CLIPPED_BEFORE, GrepResult
 from filetools.paths.lexical import is_addressable
 from filetools.paths.names import escaped
 from filetools.paths.patterns import matcher_of
@@ -33,8 +33,6 @@ from filetools.search.walk import Found, OrderedWalk
 
 MAX_SHOWN: Final = 500
 """Maximum number of characters shown of a line; of a longer line, the part around the match is shown."""
-_BEFORE: Final = 100
-"""Characters of a clipped line before the match."""
 
 
 class Span(Struct, frozen=True):
@@ -86,7 +84,7 @@ def described(text: str, span: Span, context: int) -> dict[str, Any]:
 def _clipped(text: str, position: int) -> tuple[str, bool]:
     if len(text) <= MAX_SHOWN:
         return text, False
-    start = max(0, min(position - _BEFORE, len(text) - MAX_SHOWN))
+    start = max(0, min(position - CLIPPED_BEFORE, len(text) - MAX_SHOWN))
     return text[start : start + MAX_SHOWN], True
 
 

@@ -11,7 +11,7 @@ from typing import Any, Final, TypeAlias
 from msgspec import Struct
 
 from filetools.content.lines import count_lines
-from filetools.models.searching import GrepMatch
+from filetools.models.searching import CLIPPED_BEFORE, GrepMatch
 from filetools.tools.answers.seen import TextLimits, clipped
 
 Line: TypeAlias = tuple[int, tuple[str, str]]
@@ -70,9 +70,13 @@ def lines_of(match: Mapping[str, Any], remark: str) -> Lines:
     """Return the lines of a match, with a remark after its own lines."""
     line, above = match["line"], match.get("before") or []
     dots = "\u2026" if match.get("clipped") else ""
+    start = dots if match["column"] > CLIPPED_BEFORE + 1 else ""
     return (
         [(number, ("-", text)) for number, text in enumerate(above, line - len(above))],
-        [(number, (":", f"{dots}{text}{dots}{remark}")) for number, text in enumerate(match["text"].split("\n"), line)],
+        [
+            (number, (":", f"{start}{text}{dots}{remark}"))
+            for number, text in enumerate(match["text"].split("\n"), line)
+        ],
         [
             (number, ("-", text))
             for number, text in enumerate(match.get("after") or [], (match.get("end_line") or line) + 1)

@@ -83,13 +83,12 @@ def repair_lines(envelope: Mapping[str, Any]) -> Iterator[str]:
     for name, value in envelope["details"].items():
         if name in IN_SENTENCE or value in (None, []):
             continue
+        fact = value if isinstance(value, str) else printable_json(value)
         if name == "path":
-            yield f"path: {printable(value)}"
-        elif isinstance(value, str) and "\n" in value:
-            yield f"{name}:"
-            yield value.rstrip("\n")
-        else:
-            yield f"{name}: {value if isinstance(value, str) else printable_json(value)}"
+            fact = printable(fact)
+        if isinstance(value, str) and fact in envelope["error"]:
+            continue  # the message says it
+        yield f"{name}:\n{fact.rstrip()}" if "\n" in fact else f"{name}: {fact}"
 
 
 def _joined(body: Body, news: list[str]) -> str:

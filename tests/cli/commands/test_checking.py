@@ -106,6 +106,7 @@ def test_doctor_prints_each_setting_with_its_source(run: CommandLine, tmp_path: 
     assert told["max_read_bytes"] == {"value": 5, "source": "settings.toml in the tree"}
     assert told["retention_bytes"] == {"value": 10, "source": "user settings.toml"}
     assert told["hard_links"] == {"value": "break", "source": "default"}
+    assert 'hard_links               default                    "break"' in run("doctor", "--settings").lines
 
 
 def test_trust_accepts_the_state_that_is_named_and_says_how(run: CommandLine, tmp_path: Path) -> None:

@@ -46,7 +46,7 @@ async def test_replacing_a_file_needs_its_version(root: Path) -> None:
         told = await failure(client, "write_file", path="notes.md", content="new\n")
         assert told.startswith("VERSION_MISMATCH: ")
         present = version_of(b"notes\n")
-        assert f"current_version: {present}" in told
+        assert f"it is at {present}" in told
         short = present.removeprefix("sha256:")[:12]
         await text(client, "write_file", path="notes.md", content="new\n", expected_version=short)
     assert (root / "notes.md").read_text() == "new\n"

@@ -141,7 +141,10 @@ def test_a_client_that_reads_nothing_does_not_keep_it_from_ending(tmp_path: Path
         time.sleep(0.2)  # until the pipe holds no more
     with server.process:
         server.process.send_signal(signal.SIGTERM)
-        assert (server.process.wait(), server.errors.read_text()) == (-signal.SIGTERM, "")
+        code, said = server.process.wait(), server.errors.read_text().splitlines()
+    # The SDK says so of a request that it was still answering.
+    said = [line for line in said if not line.endswith("gave up: transport write blocked")]
+    assert (code, said) == (-signal.SIGTERM, [])
 
 
 def waiting_bytes(descriptor: int) -> int:
