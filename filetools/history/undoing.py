@@ -153,7 +153,9 @@ class UndoPlan(Struct, frozen=True):
             path=first.path,
             suggested_action="Look at the conflicts and edit by hand, or undo with partial=True to leave them out.",
             details={
-                "not_undone": [{"path": each.path, "reason": each.reason} for each in conflicts],  # not cut with the texts
+                "not_undone": [
+                    {"path": each.path, "reason": each.reason} for each in conflicts
+                ],  # not cut with the texts
                 "conflicts": [conflict.to_dict() for conflict in conflicts],
             },
         )
