@@ -61,10 +61,6 @@ _ADVANCE: Final = (
     "UPDATE mirrors SET position = ?1 WHERE place = ?2 AND position < ?1 AND NOT EXISTS (SELECT 1 FROM records"
     " WHERE number > ?1 AND operation IN ('delete_directory', 'move_directory'))"
 )
-_WITHDRAW: Final = (
-    "DELETE FROM behind WHERE key = ?1 AND mirror = ?2 AND number = 0"
-    " AND EXISTS (SELECT 1 FROM mirrors WHERE place = ?2 AND identity = ?3 AND is_filled = ?4)"
-)
 MAX_TRIES: Final = 5
 """Refusals after which a path is left until an explicit synchronisation."""
 _SELECT_MIRROR: Final = "SELECT place, identity, position, is_filled, root FROM mirrors"
@@ -208,11 +204,6 @@ class Backlog(TableAccess):
             for one in entries
         ]
         self._database.change(_ADD, rows)
-
-    def withdraw(self, row: MirrorRow, keys: Iterable[str]) -> None:
-        """Remove differences that nobody has recorded, unless the mirror has another identity since, or was filled."""
-        facts = row.place, row.identity, row.is_filled
-        self._database.change(_WITHDRAW, [(os.fsencode(key), *facts) for key in keys])
 
 
 class Mirrors(TableAccess):
