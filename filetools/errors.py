@@ -11,7 +11,7 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
-from filetools.printable import printable
+from filetools.printable import encodable, printable
 
 
 class FileToolsError(Exception):
@@ -101,7 +101,7 @@ class InvalidPathError(
     """Raised when a path cannot name a file: empty, blank, NUL, not encodable, or the root where a file is meant."""
 
     def __init__(self, path: str, reason: str, *, suggested_action: str | None = None) -> None:
-        shown = path.encode("utf-8", "backslashreplace").decode()
+        shown = encodable(path)
         name = repr(shown) if shown == path else f"'{printable(path)}'"
         super().__init__(f"Invalid path {name}: {reason}", path=shown, suggested_action=suggested_action)
 
@@ -572,16 +572,7 @@ class BatchFailedError(
 
 
 class RateLimitedError(FileToolsError, code="RATE_LIMITED", retryable=True, action="Wait 1 second and retry"):
-    """Raised when a caller exceeded a rate limit, or the system lacks a resource."""
-
-    def __init__(self, message: str, *, path: str | None = None, wait_seconds: int | None = None) -> None:
-        known = wait_seconds is not None
-        super().__init__(
-            message,
-            path=path,
-            suggested_action=f"Wait {wait_seconds} s and retry" if known else None,
-            details={"wait_seconds": wait_seconds} if known else None,
-        )
+    """Raised when the system lacks a resource, such as open files or threads."""
 
 
 class FileBusyError(

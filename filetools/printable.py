@@ -13,6 +13,7 @@ _SEPARATING: Final = r"\u2028\u2029\ud800-\udfff"
 _UNSEEN: Final = r"\u061c\u200b\u200e\u200f\u2060-\u2064\ufeff\U000e0000-\U000e007f"
 """Marks of direction, blanks without width, and tags: a model reads them, and a person does not."""
 _UNSAFE: Final = re.compile(rf"[\x00-\x1f\x7f-\x9f{_SEPARATING}{_REORDERING}{_UNSEEN}]")
+_HALVES: Final = re.compile(r"[\ud800-\udfff]")
 _UNSAFE_IN_TEXT: Final = re.compile(rf"[\x00-\x08\x0b-\x1f\x7f-\x9f{_SEPARATING}{_REORDERING}]")
 """Tabs and ends of lines aside."""
 
@@ -20,6 +21,11 @@ _UNSAFE_IN_TEXT: Final = re.compile(rf"[\x00-\x08\x0b-\x1f\x7f-\x9f{_SEPARATING}
 def printable(text: str) -> str:
     """Return a name or sentence that cannot steer a terminal, begin a line, or hide something: such characters escaped."""
     return text if text.isprintable() else _UNSAFE.sub(_escape, text)
+
+
+def encodable(text: str) -> str:
+    r"""Return a text that UTF-8 can hold: a byte of a name that is not UTF-8 becomes `\xff`, any other half `\ud800`."""
+    return text if text.isascii() else _HALVES.sub(_escape, text)
 
 
 def printable_text(text: str) -> str:
@@ -47,4 +53,6 @@ def with_printable_names(value: Any, field: str = "") -> Any:
 
 
 def _escape(found: re.Match[str]) -> str:
+    if "\udc80" <= found[0] <= "\udcff":  # as Python decodes a byte that is not UTF-8
+        return f"\\x{ord(found[0]) - 0xDC00:02x}"
     return found[0].encode("unicode_escape", "surrogatepass").decode("ascii")

@@ -196,7 +196,7 @@ class Documents:
                 return answer(buffer_version=document.version, dirty=document.is_dirty)
             change = structs.replace(typed(opened, from_wire(opened.text, edits_from_units(mine))), change_id=change_id)
             if self._rows.advance(change, actor):
-                return answer(buffer_version=document.version + 1, dirty=change.is_dirty)
+                return answer(buffer_version=change.document.version, dirty=change.document.is_dirty)
         raise ChangedMeanwhileError(document.path, MOST_TRIES)
 
     def preview(
@@ -225,11 +225,10 @@ class Documents:
 
     def taken_back(self, change: DocumentChange) -> DocumentChange | None:
         """Return the change that undoes an applied one and keeps what was typed since; None if the document is closed."""
-        opened = self.newest(change.id)
+        opened = self.newest(change.document.id)
         if opened is None:
             return None
-        made = change.expected_version + 1
-        history = self._history(opened.document, made)
+        history = self._history(opened.document, change.document.version)
         former = _with_removed(change.edits, change.removed)
         wire, _ = _crossed(former, history)
         return typed(opened, from_wire(opened.text, edits_from_units(wire)), reason="undo")
@@ -282,6 +281,7 @@ def changed(
     base: str | None,
     is_dirty: bool,
     reason: EditReason,
+    text_format: TextFormat | None = None,
 ) -> DocumentChange:
     """Return the change that gives a document another text, or the same one with another base.
 
@@ -292,22 +292,17 @@ def changed(
         base: Version of the file that the next text is based on.
         is_dirty: True if the next text differs from the file.
         reason: The reason.
+        text_format: How the file stores the next text; None if as before.
     """
     document = opened.document
     wire = edits_as_units(to_wire(opened.text, edits))
     units = as_units(wire_text(opened.text)) if wire else ""
-    return DocumentChange(
-        id=document.id,
-        expected_version=document.version,
-        text=text,
-        edits=tuple(wire),
-        removed=tuple(units[edit.start : edit.end] for edit in wire),
-        base=base,
-        text_format=document.text_format,
-        is_dirty=is_dirty,
-        reason=reason,
-        parents=document.parents if is_dirty else (),
-    )
+    after = structs.replace(
+        document, version=document.version + 1, base=base, is_dirty=is_dirty,
+        text_format=text_format or document.text_format, parents=document.parents if is_dirty else (),
+    )  # fmt: skip
+    removed = tuple(units[edit.start : edit.end] for edit in wire)
+    return DocumentChange(document=after, text=text, edits=tuple(wire), removed=removed, reason=reason)
 
 
 def plain_edits(edits: Iterable[TextEdit]) -> list[dict[str, int | str]]:

@@ -9,14 +9,13 @@ from __future__ import annotations
 import hashlib
 import os
 import secrets
-import sqlite3
 from collections.abc import Iterable
 from typing import Any, Final, NamedTuple
 
 from msgspec import Struct
 
 from filetools.journal.records import NEVER_IN_FILE
-from filetools.journal.storage.database import Database
+from filetools.journal.storage.database import Connection, TableAccess
 from filetools.journal.storage.schema import NEWEST
 from filetools.models.words import VERSION_PREFIX
 
@@ -61,10 +60,6 @@ _IS_FILLING: Final = (
 _ADVANCE: Final = (
     "UPDATE mirrors SET position = ?1 WHERE place = ?2 AND position < ?1 AND NOT EXISTS (SELECT 1 FROM records"
     " WHERE number > ?1 AND operation IN ('delete_directory', 'move_directory'))"
-)
-_WITHDRAW: Final = (
-    "DELETE FROM behind WHERE key = ?1 AND mirror = ?2 AND number = 0"
-    " AND EXISTS (SELECT 1 FROM mirrors WHERE place = ?2 AND identity = ?3 AND is_filled = ?4)"
 )
 MAX_TRIES: Final = 5
 """Refusals after which a path is left until an explicit synchronisation."""
@@ -122,11 +117,8 @@ class KeptFile(NamedTuple):
     mode: int
 
 
-class Backlog:
+class Backlog(TableAccess):
     """Paths that mirrors lack, in an embedded journal."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
 
     def since(self, number: int, *, limit: int = 1000) -> tuple[list[BacklogEntry], dict[int, KeptFile]]:
         """Return the paths of the records after a number, both of a move, in the order of the records.
@@ -189,7 +181,7 @@ class Backlog:
         """
         rows = [(mirror, os.fsencode(entry.key), entry.number) for entry in done]
 
-        def work(connection: sqlite3.Connection) -> None:
+        def work(connection: Connection) -> None:
             connection.execute(_ADVANCE, (position, mirror))
             connection.executemany(
                 "DELETE FROM behind WHERE mirror = ? AND key = ? AND (number = ?3 OR number BETWEEN 1 AND ?3)", rows
@@ -213,17 +205,9 @@ class Backlog:
         ]
         self._database.change(_ADD, rows)
 
-    def withdraw(self, row: MirrorRow, keys: Iterable[str]) -> None:
-        """Remove differences that nobody has recorded, unless the mirror has another identity since, or was filled."""
-        facts = row.place, row.identity, row.is_filled
-        self._database.change(_WITHDRAW, [(os.fsencode(key), *facts) for key in keys])
 
-
-class Mirrors:
+class Mirrors(TableAccess):
     """The mirrors of the root of an embedded journal."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
 
     def register(self, place: str) -> MirrorRow:
         """Return the row of a mirror, registering it if it is new; it follows records made after its first registration."""
@@ -269,7 +253,7 @@ class Mirrors:
         self._database.change(statement, [values], durable=True)
 
 
-def backlog_counts(connection: sqlite3.Connection) -> dict[MirrorRow, int]:
+def backlog_counts(connection: Connection) -> dict[MirrorRow, int]:
     """Return the mirrors of a root, and the number of paths that each may lack."""
     rows = [MirrorRow(*row) for row in connection.execute(f"{_SELECT_MIRROR} ORDER BY place").fetchall()]
     return {row: connection.execute(_COUNT, {"mirror": row.place}).fetchone()[0] for row in rows}

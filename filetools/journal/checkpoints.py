@@ -10,7 +10,6 @@ failed save has left.
 
 from __future__ import annotations
 
-import sqlite3
 import time
 from collections.abc import Callable, Mapping, Set
 from functools import partial
@@ -19,7 +18,7 @@ from typing import Any, Final
 from msgspec import Struct, structs
 
 from filetools.journal.storage.contents import VERSION_TEXT, digest_of
-from filetools.journal.storage.database import Database
+from filetools.journal.storage.database import Connection, TableAccess
 from filetools.journal.storage.schema import NEWEST
 from filetools.models.words import EntryType
 
@@ -121,11 +120,8 @@ class Comparison(Struct, frozen=True, kw_only=True):
     """Rows of the snapshot whose bytes may not be kept."""
 
 
-class Checkpoints:
+class Checkpoints(TableAccess):
     """Checkpoints of an embedded journal."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
 
     def compare(self, scope: str, snapshot: int | None = None) -> Comparison:
         """Compare the tree with a snapshot.
@@ -214,7 +210,7 @@ class Checkpoints:
         return row is not None and self.remove(row[0])
 
 
-def forget_checkpoints(condition: str, value: str | float, connection: sqlite3.Connection) -> bool:
+def forget_checkpoints(condition: str, value: str | float, connection: Connection) -> bool:
     """Forget the checkpoints that meet a condition on one value, and the rows that only they needed; False if none does."""
     is_there = connection.execute(f"DELETE FROM checkpoints WHERE {condition}", (value,)).rowcount > 0
     if is_there:
@@ -223,7 +219,7 @@ def forget_checkpoints(condition: str, value: str | float, connection: sqlite3.C
     return is_there
 
 
-def next_number(connection: sqlite3.Connection) -> int:
+def next_number(connection: Connection) -> int:
     """Take the next snapshot number; a save that has compared the tree with an earlier one begins again.
 
     Without a checkpoint of that number, the next save looks for the bytes of all rows.
@@ -233,7 +229,7 @@ def next_number(connection: sqlite3.Connection) -> int:
     return int(number) + 1
 
 
-def _begin(found: Comparison, ended: Tree, added: Tree, connection: sqlite3.Connection) -> int | None:
+def _begin(found: Comparison, ended: Tree, added: Tree, connection: Connection) -> int | None:
     """Write the rows of an unnamed checkpoint; None if the snapshot that was compared is no longer the newest."""
     snapshot = next_number(connection)
     if snapshot != found.snapshot + 1:
@@ -250,7 +246,7 @@ def _begin(found: Comparison, ended: Tree, added: Tree, connection: sqlite3.Conn
 
 
 def _name(
-    name: str, snapshot: int, replace: bool, automatic: bool, lacking: Set[str], connection: sqlite3.Connection
+    name: str, snapshot: int, replace: bool, automatic: bool, lacking: Set[str], connection: Connection
 ) -> Checkpoint | None:
     """Name a checkpoint; None if another save has removed it, or another checkpoint has the name."""
     is_there = connection.execute(

@@ -7,7 +7,6 @@ one transaction and a refused one leaves no trace in it.
 from __future__ import annotations
 
 import json
-import sqlite3
 import time
 from collections.abc import Sequence, Set
 from typing import Final
@@ -28,6 +27,7 @@ from filetools.journal.records import (
     targets_between,
 )
 from filetools.journal.storage.contents import Contents, digest_of, version_from
+from filetools.journal.storage.database import Connection
 from filetools.journal.storage.schema import NEWEST
 from filetools.journal.tree_rows import (
     PUT_HEAD,
@@ -63,11 +63,10 @@ _MOVE_DOCUMENT: Final = "UPDATE OR IGNORE documents SET key = ?, path = ? WHERE 
 
 
 class HeadMovedError(Exception):
-    """Raised if something, such as an open document, has changed since it was read. Nothing was recorded; read it again."""
+    """Raised with a path if something, such as its open document, has changed since it was read: read it again.
 
-    def __init__(self, path: str) -> None:
-        super().__init__(path)
-        self.path = path
+    Nothing was recorded.
+    """
 
 
 class CommitDraft(Struct, frozen=True, kw_only=True):
@@ -90,7 +89,7 @@ class Recorder:
         self._contents = contents
         self._opening = opening
 
-    def record(self, connection: sqlite3.Connection, draft: CommitDraft) -> tuple[ChangeRecord, ...] | Exception:
+    def record(self, connection: Connection, draft: CommitDraft) -> tuple[ChangeRecord, ...] | Exception:
         """Record one draft; returns `HeadMovedError` if an open document has changed since it was read."""
         for change in draft.changes:
             if change.document is not None and not is_at(connection, change.document):
@@ -119,7 +118,7 @@ class Recorder:
 
     def insert(
         self,
-        connection: sqlite3.Connection,
+        connection: Connection,
         change: Change,
         actor: Actor,
         now: float,
@@ -129,8 +128,7 @@ class Recorder:
         """Insert the record of a change, with its contents, and move open documents and the rows of a whole folder."""
         synced = _synced(change, unsynced)
         row = record_row(change, actor, now=now, batch=batch, opening=self._opening, synced=synced)
-        number = connection.execute(INSERT_RECORD, (None, *row)).lastrowid
-        assert number is not None
+        (number,) = connection.execute(INSERT_RECORD, (None, *row)).fetchone()
         self._contents.record(connection, number, before=change.before, after=change.after, content=change.content)
         _move_documents(connection, change)
         if change.operation is Operation.MOVE_DIRECTORY and change.old_key is not None and change.old_path is not None:
@@ -146,7 +144,7 @@ class ObservedChanges:
     Only the rows of a moved or removed folder, and of what was below it, follow by themselves.
     """
 
-    def __init__(self, recorder: Recorder, connection: sqlite3.Connection) -> None:
+    def __init__(self, recorder: Recorder, connection: Connection) -> None:
         self.records: list[ChangeRecord] = []
         """The records made, in their order."""
         self._recorder, self._connection = recorder, connection
@@ -203,7 +201,7 @@ def _relations(change: Change, reversal: Sequence[Relation]) -> Sequence[Relatio
     return (*change.relations, *reversal)
 
 
-def _set_back(connection: sqlite3.Connection, changes: Sequence[Change]) -> set[int]:
+def _set_back(connection: Connection, changes: Sequence[Change]) -> set[int]:
     """Make the remaining records of set-back commits undo nothing; returns the records that they undid."""
     related: set[int] = set()
     numbers = json.dumps([change.compensates for change in changes if change.compensates is not None])
@@ -213,7 +211,7 @@ def _set_back(connection: sqlite3.Connection, changes: Sequence[Change]) -> set[
     return related
 
 
-def _unsynced_keys(connection: sqlite3.Connection) -> set[str]:
+def _unsynced_keys(connection: Connection) -> set[str]:
     query = "SELECT key, coalesce(old_key, key) FROM records INDEXED BY records_open WHERE synced = 0"
     return {key for pair in connection.execute(query) for key in pair}
 
@@ -231,7 +229,7 @@ def _synced(change: Change, unsynced: Set[str]) -> int:
     return int(unsynced.isdisjoint((change.key, change.old_key)))
 
 
-def _move_heads(connection: sqlite3.Connection, change: Change, number: int) -> None:
+def _move_heads(connection: Connection, change: Change, number: int) -> None:
     if change.compensates is not None:
         _abort(connection, change.compensates)
     if change.operation is Operation.CREATE_DIRECTORY:
@@ -255,7 +253,7 @@ def _move_heads(connection: sqlite3.Connection, change: Change, number: int) -> 
         put_gone(connection, change.old_key, change.old_path, number, int(change.applied))
 
 
-def _move_documents(connection: sqlite3.Connection, change: Change) -> None:
+def _move_documents(connection: Connection, change: Change) -> None:
     """Move open documents along with their files, unless another one is open at the new path."""
     here = (change.key, change.path)
     if change.returning is not None:
@@ -269,7 +267,7 @@ def _move_documents(connection: sqlite3.Connection, change: Change) -> None:
         connection.execute(_MOVE_DOCUMENT.format("key"), (*here, change.old_key))
 
 
-def _abort(connection: sqlite3.Connection, number: int) -> None:
+def _abort(connection: Connection, number: int) -> None:
     """Mark a record as set back, with its commit's other pending records of the path, such as one before a move onto it.
 
     Foreign changes recorded in the same commit did happen and are kept; new parents are set back one by one.
@@ -287,6 +285,6 @@ def _abort(connection: sqlite3.Connection, number: int) -> None:
         )
 
 
-def _move_file(connection: sqlite3.Connection, old_key: str | None, key: str, path: str) -> None:
+def _move_file(connection: Connection, old_key: str | None, key: str, path: str) -> None:
     """Rename the row of a moved file, replacing the row at its new name."""
     connection.execute(_RENAME, (key, folder_of(key), path, old_key))

@@ -7,7 +7,6 @@ are never synced on their own: a power cut may lose the last moments of typing, 
 from __future__ import annotations
 
 import json
-import sqlite3
 from collections.abc import Callable, Sequence
 from typing import Any, Final, Literal, TypeVar
 
@@ -16,7 +15,7 @@ from msgspec import Struct, convert, structs, to_builtins
 from filetools.content.editing.text_edits import TextEdit
 from filetools.content.formats import TextFormat
 from filetools.journal.storage.contents import digest_of, version_from
-from filetools.journal.storage.database import Database
+from filetools.journal.storage.database import Connection, Database
 from filetools.journal.tree_rows import bounds_below
 from filetools.models.records import Actor
 
@@ -31,7 +30,7 @@ DOCUMENT_COLUMNS: Final = (
     " documents.version, documents.dirty, documents.parents"
 )
 _ADVANCE: Final = (
-    "UPDATE documents SET version = ?, base = ?, encoding = ?, bom = ?, dirty = ?, parents = ?, text = ? WHERE id = ?"
+    "UPDATE documents SET base = ?, encoding = ?, bom = ?, version = ?, dirty = ?, parents = ?, text = ? WHERE id = ?"
 )
 _KEEP_EDIT: Final = "INSERT INTO document_edits VALUES (?, ?, ?, ?)"
 _DOCUMENTS: Final = f"SELECT {DOCUMENT_COLUMNS} FROM documents"
@@ -69,30 +68,19 @@ class Document(Struct, frozen=True, kw_only=True):
 class DocumentChange(Struct, frozen=True, kw_only=True):
     """The next text of a document, based on the version that its author saw."""
 
-    id: str
-    expected_version: int
+    document: Document
+    """The document after the change: its version is the next one after that which its author saw."""
     text: str
     """The whole new text, with the line ends of the file."""
     edits: tuple[TextEdit, ...]
     """The edits in the editors' form: LF text, offsets in UTF-16 units, characters outside the BMP as two units."""
     removed: tuple[str, ...]
     """The text that each edit removed, in the same form."""
-    base: str | None
-    text_format: TextFormat
-    is_dirty: bool
     reason: EditReason
-    parents: tuple[int, ...] = ()
     is_parent: bool = False
     """True if the record committed along with it becomes one more parent."""
     change_id: str | None = None
     """The author's name for it, so that it is recognised if it arrives again."""
-
-
-class DocumentClosing(Struct, frozen=True, kw_only=True):
-    """The closing of a document without editors."""
-
-    id: str
-    expected_version: int
 
 
 class DocumentEdit(Struct, frozen=True, kw_only=True):
@@ -192,15 +180,12 @@ class DocumentTable:
     def open(self, new: Document, text: str, handle: Handle) -> Document:
         """Add a handle to the open document of a path, which becomes `new` if there is none; returns the document."""
 
-        def work(connection: sqlite3.Connection) -> Document:
+        def work(connection: Connection) -> Document:
             row = connection.execute(f"{_DOCUMENTS} WHERE documents.key = ?", (new.key,)).fetchone()
             document, actor = new if row is None else document_from(row), handle.actor
             if row is None:
-                base, form = None if new.base is None else digest_of(new.base), new.text_format
-                connection.execute(
-                    "INSERT INTO documents VALUES (?, ?, ?, ?, ?, ?, 1, 0, '[]', ?)",
-                    (new.id, new.key, new.path, base, form.encoding, form.bom, stored_text(text)),
-                )
+                values = (new.id, new.key, new.path, *_stored(new, text))
+                connection.execute("INSERT INTO documents VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", values)
             connection.execute(
                 "INSERT INTO document_handles VALUES (?, ?, ?, ?, ?, ?)",
                 (handle.name, document.id, actor.kind, actor.id, actor.session, handle.leased_until),
@@ -220,7 +205,7 @@ class DocumentTable:
         The caller keeps the text of a dirty one, and closes it by a commit.
         """
 
-        def work(connection: sqlite3.Connection) -> None:
+        def work(connection: Connection) -> None:
             gone = connection.execute("DELETE FROM document_handles WHERE handle = ? RETURNING id", (name,)).fetchall()
             connection.executemany(f"DELETE FROM documents WHERE id = ? AND {_IS_ABANDONED}", gone)
 
@@ -229,7 +214,7 @@ class DocumentTable:
     def advance(self, change: DocumentChange, actor: Actor) -> bool:
         """Replace a document's text; False, with nothing changed, if its version is another or it is closed."""
 
-        def work(connection: sqlite3.Connection) -> bool:
+        def work(connection: Connection) -> bool:
             if not is_at(connection, change):
                 return False
             apply_to_document(connection, change, actor)
@@ -237,7 +222,7 @@ class DocumentTable:
 
         return self._written(work)
 
-    def _written(self, work: Callable[[sqlite3.Connection], T]) -> T:
+    def _written(self, work: Callable[[Connection], T]) -> T:
         result = self._database.write(work, durable=False)
         self._on_visible()
         return result
@@ -258,50 +243,50 @@ def document_from(row: Sequence[Any]) -> Document:
     )
 
 
-def is_at(connection: sqlite3.Connection, change: DocumentChange | DocumentClosing) -> bool:
-    """True if a document is still at the version that its change was made for and, for a closing, has no handles."""
-    row = connection.execute("SELECT version FROM documents WHERE id = ?", (change.id,)).fetchone()
-    if row is None or row[0] != change.expected_version:
+def is_at(connection: Connection, change: DocumentChange | Document) -> bool:
+    """True if a document is still as its change, or its closing, expects: a document to close has no handles."""
+    document, behind = (change.document, 1) if isinstance(change, DocumentChange) else (change, 0)
+    row = connection.execute("SELECT version FROM documents WHERE id = ?", (document.id,)).fetchone()
+    if row is None or row[0] != document.version - behind:
         return False
     held = "SELECT 1 FROM document_handles WHERE id = ?"
-    return isinstance(change, DocumentChange) or connection.execute(held, (change.id,)).fetchone() is None
+    return isinstance(change, DocumentChange) or connection.execute(held, (document.id,)).fetchone() is None
 
 
 def apply_to_document(
-    connection: sqlite3.Connection,
-    change: DocumentChange | DocumentClosing,
-    actor: Actor,
-    number: int | None = None,
+    connection: Connection, change: DocumentChange | Document, actor: Actor, number: int | None = None
 ) -> None:
     """Advance or close a document whose version has been compared, inside a transaction.
 
     Args:
         connection: The transaction's.
-        change: The change or closing.
+        change: The change, or the document to close.
         actor: Author of the change.
         number: Record committed along with it, if any.
     """
-    if isinstance(change, DocumentClosing):
+    if isinstance(change, Document):
         connection.execute("DELETE FROM documents WHERE id = ?", (change.id,))
         return
-    version = change.expected_version + 1
-    parents = [*change.parents, number] if change.is_parent and number is not None else change.parents
-    base = None if change.base is None else digest_of(change.base)
-    form = change.text_format
-    new = (version, base, form.encoding, form.bom, int(change.is_dirty), json.dumps(parents), stored_text(change.text))
-    connection.execute(_ADVANCE, (*new, change.id))
+    new = change.document
+    if change.is_parent and number is not None:
+        new = structs.replace(new, parents=(*new.parents, number))
+    connection.execute(_ADVANCE, (*_stored(new, change.text), new.id))
     edit = DocumentEdit(
-        version=version, edits=change.edits, removed=change.removed, reason=change.reason,
+        version=new.version, edits=change.edits, removed=change.removed, reason=change.reason,
         actor=structs.replace(actor, call=None),
     )  # fmt: skip
     # By json, since msgspec's own encoder refuses lone surrogates.
-    connection.execute(_KEEP_EDIT, (change.id, version, json.dumps(to_builtins(edit)), change.change_id))
-    connection.execute(_FORGET_EDITS, (change.id, version - KEPT_EDITS))
+    connection.execute(_KEEP_EDIT, (new.id, new.version, json.dumps(to_builtins(edit)), change.change_id))
+    connection.execute(_FORGET_EDITS, (new.id, new.version - KEPT_EDITS))
 
 
-def stored_text(text: str) -> bytes:
-    """Encode a document's text for storage."""
-    return text.encode("utf-8", "surrogatepass")
+def _stored(document: Document, text: str) -> tuple[Any, ...]:
+    """Return the values of a document's columns from its base on."""
+    base, form = None if document.base is None else digest_of(document.base), document.text_format
+    return (
+        base, form.encoding, form.bom, document.version, int(document.is_dirty), json.dumps(document.parents),
+        text.encode("utf-8", "surrogatepass"),
+    )  # fmt: skip
 
 
 def _handle_from(row: tuple[Any, ...]) -> Handle:

@@ -10,7 +10,6 @@ import copy
 import functools
 import logging
 import secrets
-import sqlite3
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -22,15 +21,14 @@ from filetools.errors import DiskFullError, FileToolsError, StateUntrustedError
 from filetools.journal.backlog import Backlog, Mirrors
 from filetools.journal.checkpoints import Checkpoints, next_number
 from filetools.journal.commit import CommitDraft, ObservedChanges, Recorder
-from filetools.journal.documents import DOCUMENT_COLUMNS, Document, DocumentClosing, DocumentTable, document_from
+from filetools.journal.documents import DOCUMENT_COLUMNS, Document, DocumentTable, document_from
 from filetools.journal.records import RECORD_COLUMNS, Change, History, Marks, records_from
 from filetools.journal.retention import Retention
 from filetools.journal.seen_versions import SeenVersions
 from filetools.journal.storage.birth import DATABASE_NAME, boot_id, file_id, mark_of, sync_directory
-from filetools.journal.storage.contents import LARGEST_ROW_BYTES, BlobFolder, Contents, version_from
-from filetools.journal.storage.database import Database
+from filetools.journal.storage.contents import LARGEST_ROW_BYTES, BlobFolder, Contents, digest_of, version_from
+from filetools.journal.storage.database import TRANSLATED, Connection, Database
 from filetools.journal.storage.schema import FIRST_PENDING, IS_MOVING, NEWEST
-from filetools.journal.storage.translation import TRANSLATED
 from filetools.journal.table import Table
 from filetools.journal.tree_rows import TreeIndex, TreeTable
 from filetools.models.records import Actor, ChangeRecord, Operation, RecordState
@@ -38,15 +36,12 @@ from filetools.models.words import Durability
 
 _log = logging.getLogger(__name__)
 Records = tuple[ChangeRecord, ...]
-_VIEW_COLUMNS: Final = (
-    f"EXISTS (SELECT 1 FROM records INDEXED BY records_moving WHERE {IS_MOVING} AND"
+_VIEW: Final = (
+    f"SELECT EXISTS (SELECT 1 FROM records INDEXED BY records_moving WHERE {IS_MOVING} AND"
     " ((?1 > key || '/' AND ?1 < key || '0') OR (?1 > old_key || '/' AND ?1 < old_key || '0'))),"
     " heads.path, heads.version, heads.size, heads.mode, heads.number, CASE WHEN heads.number > ?2 THEN heads.applied"
     " ELSE heads.applied AND NOT EXISTS (SELECT 1 FROM unrestored WHERE number = heads.number) END,"
     f" {DOCUMENT_COLUMNS}"
-)
-_VIEW: Final = (
-    f"SELECT {_VIEW_COLUMNS}"
     " FROM (SELECT 1) LEFT JOIN heads ON heads.key = ?1 LEFT JOIN documents ON documents.key = ?1"
 )
 _RECORDS: Final = (
@@ -160,7 +155,7 @@ class Journal:
         self.own_position, self.others_position = -1, 0
         """Number of this process's newest record, -1 if there is none; and the number up to which gaps between own records
         show that other processes may have recorded changes."""
-        self.retention = Retention(database, blobs)
+        self.retention = Retention(database, self.contents)
         (self._power_cut,) = database.row("SELECT coalesce(max(number), 0) FROM unrestored")
 
     def view(self, key: str) -> View:
@@ -237,10 +232,9 @@ class Journal:
         Raises:
             HeadMovedError: The document to close has changed since it was read.
         """
-        closing = DocumentClosing(id=of.id, expected_version=of.version) if of is not None and closes else None
         change = Change(
             operation=Operation.MODIFY, path=path, key=key, before=None if of is None else of.base, before_unknown=of is None,
-            after=version_of(content), content=content, size=len(content), aside=True, document=closing,
+            after=version_of(content), content=content, size=len(content), aside=True, document=of if closes else None,
         )  # fmt: skip
         self.commit([change], actor)
 
@@ -266,7 +260,7 @@ class Journal:
             )
         except Exception as exc:  # noqa: BLE001 - returned, and raised to the draft's caller
             if isinstance(exc, DiskFullError) and large:
-                self.contents.take_back(large)
+                self.contents.remove_unused([digest_of(version) for version in large])
             if len(drafts) == 1 or (isinstance(exc, FileToolsError) and not isinstance(exc, DiskFullError)):
                 return [exc, *(copy.copy(exc) for _ in drafts[1:])]
             # One draft cannot be stored, for example because a name is not valid text or the disk is full.
@@ -283,7 +277,7 @@ class Journal:
             look: Records the changes it finds by its first argument, and then updates the rows to match.
         """
 
-        def work(connection: sqlite3.Connection) -> Records:
+        def work(connection: Connection) -> Records:
             found = ObservedChanges(self._recorder, connection)
             look(found, TreeTable(connection, key_of))
             return tuple(found.records)
@@ -315,7 +309,7 @@ def _records_of(outcomes: Sequence[Records | Exception]) -> list[ChangeRecord]:
     return [record for outcome in outcomes if not isinstance(outcome, Exception) for record in outcome]
 
 
-def _confirmed_epoch(database: Database, durability: Durability, connection: sqlite3.Connection) -> str:
+def _confirmed_epoch(database: Database, durability: Durability, connection: Connection) -> str:
     """Return the epoch of an opened journal, starting a new one if its numbering was rolled back.
 
     The first opening after a start of the machine also notes which records may have to be restored.

@@ -7,7 +7,6 @@ determine a lost one again.
 from __future__ import annotations
 
 import json
-import sqlite3
 import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
@@ -16,9 +15,9 @@ from typing import Any, Final, Literal
 from msgspec import Struct, structs
 
 from filetools.errors import StateDamagedError
-from filetools.journal.documents import DocumentChange, DocumentClosing
+from filetools.journal.documents import Document, DocumentChange
 from filetools.journal.storage.contents import digest_of, version_from
-from filetools.journal.storage.database import Arguments, Database
+from filetools.journal.storage.database import Arguments, Connection, Database, TableAccess
 from filetools.journal.storage.schema import IS_PENDING, IS_UNSYNCED, NO_NUMBER, REMOVES_FOLDER
 from filetools.journal.tree_rows import Identity, bounds_below
 from filetools.models.records import EXTERNAL, Actor, ChangeRecord, Operation, RecordState
@@ -67,8 +66,8 @@ class Change(Struct, frozen=True, kw_only=True):
     """Older records that this one undoes or builds on."""
     buffered: bool = False
     """True if it changed only an unsaved document: recorded in state `buffer`, without becoming the head."""
-    document: DocumentChange | DocumentClosing | None = None
-    """Change or closing of the path's open document in the same transaction."""
+    document: DocumentChange | Document | None = None
+    """Change of the path's open document in the same transaction; or the document, as it was read, to close it."""
     returning: str | None = None
     """Id of the open document that returns to the path because the move that took it along is set back."""
 
@@ -80,6 +79,7 @@ RECORD_COLUMNS: Final = (
 )
 INSERT_RECORD: Final = (
     f"INSERT INTO records ({RECORD_COLUMNS}, synced) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
+    " RETURNING number"
 )
 SELECT_RECORD: Final = f"SELECT {RECORD_COLUMNS} FROM records"
 NEVER_IN_FILE: Final = 2
@@ -201,7 +201,7 @@ class Marks:
         """
         several = [(number,) for number in numbers]
 
-        def work(connection: sqlite3.Connection) -> None:
+        def work(connection: Connection) -> None:
             for number in several:
                 for keys in connection.execute(_APPLY, number).fetchall():
                     connection.executemany(_APPLY_HEAD, [(key, *number) for key in keys if key is not None])
@@ -335,11 +335,8 @@ class RecordFilter(Struct, frozen=True, kw_only=True):
     """True for undos only, False for all but undos."""
 
 
-class History:
+class History(TableAccess):
     """Past records of an embedded journal."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
 
     def select(self, wanted: RecordFilter, *, limit: int = 1000) -> list[ChangeRecord]:
         """Return records that are applied or in an unsaved document, newest first, without files that were merely found.
@@ -412,7 +409,7 @@ class History:
 # the records that undo it is not undone itself.
 
 
-def refresh_undone(connection: sqlite3.Connection, numbers: Iterable[int]) -> None:
+def refresh_undone(connection: Connection, numbers: Iterable[int]) -> None:
     """Update whether records are undone, and then the records that they undo in turn."""
     waiting = set(numbers)
     while waiting:
@@ -420,11 +417,11 @@ def refresh_undone(connection: sqlite3.Connection, numbers: Iterable[int]) -> No
         waiting = {target for number in changed for target in targets_between(connection, number, number)}
 
 
-def discount(connection: sqlite3.Connection, first: int, last: int) -> None:
+def discount(connection: Connection, first: int, last: int) -> None:
     """Discount the folders that a failed undo created: they remain, but count neither as an undo nor as redoable."""
     connection.execute(_DISCOUNT, (first, last))
 
 
-def targets_between(connection: sqlite3.Connection, first: int, last: int) -> set[int]:
+def targets_between(connection: Connection, first: int, last: int) -> set[int]:
     """Return the records that one commit undoes."""
     return {target for (target,) in connection.execute(_TARGETS_BETWEEN, (first, last))}

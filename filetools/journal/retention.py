@@ -9,7 +9,6 @@ scanned on every round; the gate is held only to remove a few rows.
 
 from __future__ import annotations
 
-import sqlite3
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -19,8 +18,8 @@ from msgspec import Struct
 
 from filetools.journal.checkpoints import Checkpoints, forget_checkpoints
 from filetools.journal.seen_versions import tidy_seen_versions
-from filetools.journal.storage.contents import IS_BLOB, IS_FREE, BlobFolder, remove_unused
-from filetools.journal.storage.database import Database, slices
+from filetools.journal.storage.contents import IS_BLOB, IS_FREE, Contents
+from filetools.journal.storage.database import Connection, Database, slices
 from filetools.journal.storage.schema import FIRST_PENDING, NO_NUMBER, REMOVES_FOLDER
 from filetools.journal.table import Table, release_bytes
 
@@ -101,9 +100,9 @@ Content = tuple[int, int, int]
 class Retention:
     """Keeps one journal within limits; used by one thread at a time."""
 
-    def __init__(self, database: Database, blobs: BlobFolder) -> None:
+    def __init__(self, database: Database, contents: Contents) -> None:
         self._database = database
-        self._blobs = blobs
+        self._contents = contents
         self._checkpoints = Checkpoints(database)
         self._swept_at: float | None = None
 
@@ -176,7 +175,7 @@ class Retention:
     def _remove(self, doomed: Sequence[Content], condition: str, *values: float) -> None:
         """Remove contents that still meet a condition, and were not used since they were found."""
 
-        def work(some: list[Content], connection: sqlite3.Connection) -> list[str]:
+        def work(some: list[Content], connection: Connection) -> list[str]:
             those = f"id IN ({','.join('?' * len(some))}) AND used <= ?"
             query = f"DELETE FROM contents WHERE {those} AND {condition} RETURNING hash, {IS_BLOB}"
             gone = connection.execute(query, (*(number for number, *_ in some), max(use for *_, use in some), *values))
@@ -185,7 +184,9 @@ class Retention:
         for some in slices(doomed, SLICE):
             # Still behind the gate: a commit that relies on one of these files looks for it there, and writes it again.
             work_on_some = partial(work, some)
-            self._database.write(work_on_some, durable=False, afterwards=self._blobs.remove, may_use_reserve=True)
+            self._database.write(
+                work_on_some, durable=False, afterwards=self._contents.blobs.remove, may_use_reserve=True
+            )
 
     def _sweep(self) -> None:
         now = time.monotonic()
@@ -198,5 +199,5 @@ class Retention:
         self._database.write(unfinished, durable=False, may_use_reserve=True)
         keys = self._database.rows(f"SELECT key FROM tree WHERE {_UNMENTIONED}")
         self._database.change(_FORGET_ROW, keys, may_use_reserve=True)
-        for names in slices(self._blobs.sweep(), SLICE):
-            remove_unused(self._database, self._blobs, map(bytes.fromhex, names))
+        for names in slices(self._contents.blobs.sweep(), SLICE):
+            self._contents.remove_unused(map(bytes.fromhex, names))

@@ -7,7 +7,6 @@ their rows remain for a while without them.
 from __future__ import annotations
 
 import json
-import sqlite3
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, Final, TypeVar
@@ -15,7 +14,7 @@ from typing import Any, Final, TypeVar
 from msgspec import Struct
 
 from filetools.journal.storage.contents import IS_FREE, UNSYNCED, digest_of, version_from
-from filetools.journal.storage.database import Database
+from filetools.journal.storage.database import Connection, Database
 from filetools.journal.storage.database import Row as SqlRow
 
 T = TypeVar("T")
@@ -114,7 +113,7 @@ class Table:
             self._database.write(lambda connection: release_bytes(connection, self._space, surplus), durable=False)
         self._database.change(_FORGET, [(self._space, unused_since)])
 
-    def _put(self, rows: Sequence[TableRow], connection: sqlite3.Connection) -> bool:
+    def _put(self, rows: Sequence[TableRow], connection: Connection) -> bool:
         keys = json.dumps([row.key for row in rows])
         known = dict(connection.execute(_REVISIONS, (self._space, keys)).fetchall())
         if any(row.revision != known.get(row.key, 0) for row in rows):
@@ -128,7 +127,7 @@ class Table:
         return True
 
 
-def release_bytes(connection: sqlite3.Connection, space: str, surplus: int, *, is_freed: bool = False) -> None:
+def release_bytes(connection: Connection, space: str, surplus: int, *, is_freed: bool = False) -> None:
     """Release at least `surplus` bytes of the rows of a space, least recently used first, in the caller's transaction.
 
     Retention then removes the bytes first. With `is_freed`, bytes that something else also needs do not count: releasing

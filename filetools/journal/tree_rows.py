@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final, Literal, NamedTuple
 
@@ -13,7 +12,7 @@ import msgspec
 from msgspec import Struct, structs
 
 from filetools.journal.storage.contents import digest_of
-from filetools.journal.storage.database import Database
+from filetools.journal.storage.database import Connection, TableAccess
 from filetools.paths.ignore import IGNORE_FILE
 
 RowKind = Literal["file", "directory", "symlink", "other", "absent"]
@@ -112,7 +111,7 @@ def bounds_below(key: str) -> tuple[str, str | bytes]:
     return (f"{key}/", f"{key}0") if key else ("", b"")
 
 
-def take_away(connection: sqlite3.Connection, key: str, number: int) -> None:
+def take_away(connection: Connection, key: str, number: int) -> None:
     """Mark a folder and everything below it as removed by record `number`, and set the rows aside.
 
     Only the folder's removal is recorded, not that of its entries; their rows keep the ids of the files.
@@ -123,12 +122,12 @@ def take_away(connection: sqlite3.Connection, key: str, number: int) -> None:
     connection.execute(_TAKE_AWAY, (key, *bounds))
 
 
-def put_folder(connection: sqlite3.Connection, key: str, path: str, *, is_new: bool) -> None:
+def put_folder(connection: Connection, key: str, path: str, *, is_new: bool) -> None:
     """Note that a folder is at a path; if it is new, forget the inode found there before."""
     connection.execute(f"{_PUT_FOLDER}, inode = NULL" if is_new else _PUT_FOLDER, (key, folder_of(key), path))
 
 
-def move_folder(connection: sqlite3.Connection, old: tuple[str, str], new: tuple[str, str]) -> None:
+def move_folder(connection: Connection, old: tuple[str, str], new: tuple[str, str]) -> None:
     """Rename the rows of a moved folder and of everything below it.
 
     Args:
@@ -155,7 +154,7 @@ def moved_name(old_key: str, new: tuple[str, str], key: str, path: str) -> tuple
     return new[0] + below, new[1] + path_below
 
 
-def put_gone(connection: sqlite3.Connection, key: str, path: str, number: int, applied: int) -> None:
+def put_gone(connection: Connection, key: str, path: str, number: int, applied: int) -> None:
     """Note that a file is gone as of record `number`."""
     connection.execute(PUT_HEAD, (key, folder_of(key), path, None, None, None, number, applied))
 
@@ -163,7 +162,7 @@ def put_gone(connection: sqlite3.Connection, key: str, path: str, number: int, a
 class TreeTable:
     """The rows, in one transaction of a turn. Only files have a `number`, that of their newest record."""
 
-    def __init__(self, connection: sqlite3.Connection, key_of: Callable[[str], str]) -> None:
+    def __init__(self, connection: Connection, key_of: Callable[[str], str]) -> None:
         """Use the rows of a database.
 
         Args:
@@ -304,11 +303,8 @@ class Looked(Struct, frozen=True):
     """Paths of the ignored files that git tracked."""
 
 
-class TreeIndex:
+class TreeIndex(TableAccess):
     """The tree table of an embedded journal, outside of turns."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
 
     def looked(self) -> Looked | None:
         """Return the newest look at the whole tree; None if there was none, so that rows may be missing."""

@@ -28,6 +28,7 @@ from filetools.errors import (
     SymlinkNotAllowedError,
 )
 from filetools.paths.links import Look, inside_target
+from filetools.printable import encodable
 
 _NO_ANSWER: Final = "The file system of the workspace does not answer"
 _BY_ERRNO: Final[dict[int, Callable[[str], FileToolsError]]] = {
@@ -72,11 +73,6 @@ _KINDS: Final = {
 }
 
 
-def shown(path: str) -> str:
-    """Return a path for error messages: bytes that are not UTF-8 are escaped, so that JSON can contain it."""
-    return path if path.isascii() else path.encode("utf-8", "backslashreplace").decode()
-
-
 def translate(path: str, error: OSError) -> FileToolsError:
     """Return the typed error for an errno, without looking at the disk.
 
@@ -86,8 +82,8 @@ def translate(path: str, error: OSError) -> FileToolsError:
     """
     make = _BY_ERRNO.get(error.errno or 0)
     if make is not None:
-        return make(shown(path))
-    return StorageFailedError(shown(path), os.strerror(error.errno) if error.errno else "unknown error")
+        return make(encodable(path))
+    return StorageFailedError(encodable(path), os.strerror(error.errno) if error.errno else "unknown error")
 
 
 def wrong_kind(path: str, mode: int) -> FileToolsError:
@@ -98,8 +94,8 @@ def wrong_kind(path: str, mode: int) -> FileToolsError:
         mode: File type and permission bits that `stat` found there.
     """
     if stat.S_ISDIR(mode):
-        return PathIsDirectoryError(shown(path))
-    return NotRegularFileError(shown(path), _KINDS.get(stat.S_IFMT(mode), "special file"))
+        return PathIsDirectoryError(encodable(path))
+    return NotRegularFileError(encodable(path), _KINDS.get(stat.S_IFMT(mode), "special file"))
 
 
 def explain_way(path: str, error: OSError, look: Look, roots: Sequence[tuple[str, ...]]) -> FileToolsError:
@@ -118,13 +114,13 @@ def explain_way(path: str, error: OSError, look: Look, roots: Sequence[tuple[str
     if found is not None and found.is_link:
         target = inside_target(found.path, found.target or "", roots)
         return SymlinkNotAllowedError(
-            shown(path), shown(found.path), (shown(target) or ".") if target is not None else None
+            encodable(path), encodable(found.path), (encodable(target) or ".") if target is not None else None
         )
     if error.errno == errno.ELOOP:
         # The link is gone again: another process is exchanging names right now.
-        return ChangedMeanwhileError(shown(path), 1)
+        return ChangedMeanwhileError(encodable(path), 1)
     if found is not None and error.errno == errno.ENOTDIR and not stat.S_ISDIR(found.mode):
-        return PathNotDirectoryError(shown(found.path))
+        return PathNotDirectoryError(encodable(found.path))
     if found is not None and error.errno in (errno.ENXIO, errno.ENODEV) and found.path == path:
         return wrong_kind(path, found.mode)
     return translate(path, error)

@@ -7,7 +7,7 @@ import unicodedata
 from typing import Final
 
 from filetools.errors import InvalidArgumentError
-from filetools.printable import printable
+from filetools.printable import encodable, printable
 from filetools.settings import STATE_DIRECTORY
 
 _HFS_IGNORABLE: Final = dict.fromkeys((*range(0x200C, 0x2010), *range(0x202A, 0x202F), *range(0x206A, 0x2070), 0xFEFF))
@@ -59,8 +59,7 @@ def windows_refusal(name: str) -> str | None:
 
 def escaped(name: str) -> str:
     r"""Return a readable form of a name that cannot be written as a path: `\\` for a backslash, `\xff` for a byte."""
-    doubled = name.replace("\\", "\\\\")
-    return doubled.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+    return encodable(name.replace("\\", "\\\\"))
 
 
 def require_printable(what: str, name: str) -> None:

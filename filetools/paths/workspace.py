@@ -24,7 +24,7 @@ from filetools.errors import (
     WorkspaceGoneError,
 )
 from filetools.models.words import STATE_PATH
-from filetools.paths.explain import MAYBE_GONE, MAYBE_ON_THE_WAY, explain_way, shown, translate, wrong_kind
+from filetools.paths.explain import MAYBE_GONE, MAYBE_ON_THE_WAY, explain_way, translate, wrong_kind
 from filetools.paths.lexical import is_addressable
 from filetools.paths.library import birth_ns
 from filetools.paths.links import follow_links
@@ -50,6 +50,7 @@ from filetools.paths.root import (
     why_gone,
 )
 from filetools.paths.workspace_path import WorkspacePath
+from filetools.printable import encodable
 
 _PROBE_NAME: Final = "probe-A-\u00e9"
 _READ_ACCESS: Final = "Ask the user for read access to it, or choose another path."
@@ -361,7 +362,7 @@ class Workspace:
         if error.errno in MAYBE_ON_THE_WAY:
             return explain_way(path, error, self._look, self._rules.roots)
         if error.errno == errno.ENOENT and directory:
-            return DirectoryNotFoundError(shown(path))
+            return DirectoryNotFoundError(encodable(path))
         return translate(path, error)
 
     def check_alive(self) -> None:
@@ -387,7 +388,7 @@ class Workspace:
     def _explain_look(self, path: WorkspacePath, error: OSError) -> FileToolsError:
         """Explain why opening any kind of file failed, so that only the way to it can be at fault."""
         if error.errno in (errno.EACCES, errno.EPERM):
-            return AccessDeniedError(shown(path), suggested_action=_READ_ACCESS)
+            return AccessDeniedError(encodable(path), suggested_action=_READ_ACCESS)
         explained = self.explain(path, error)
         if isinstance(explained, PathNotDirectoryError) and explained.path == path:
             # The walk found a link as "not a directory", and the link was gone at the second look.

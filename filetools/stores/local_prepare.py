@@ -23,7 +23,7 @@ from filetools.stores.private import (
     refuse_other_kinds,
 )
 from filetools.stores.reading import to_file_stat
-from filetools.stores.renaming import Spot, exchange, exists, identity, rename_without_replacing
+from filetools.stores.renaming import Spot, exchange, exists, rename_without_replacing
 from filetools.stores.store import PART_BYTES, Content
 from filetools.stores.system import Opened
 
@@ -227,8 +227,8 @@ class PreparedReplacement(PreparedName):
 
     def _check_still_ours(self, place: HiddenPlace, hidden: Spot) -> None:
         """Raise if the file that came back is another program's, and keep it where a sweep finds it."""
-        if identity(hidden) != (self.stat.device, self.stat.inode):
-            found = to_file_stat(os.stat(hidden[1], dir_fd=hidden[0], follow_symlinks=False))
+        found = to_file_stat(os.stat(hidden[1], dir_fd=hidden[0], follow_symlinks=False))
+        if found.identity[:2] != self.stat.identity[:2]:
             self._place = None
             LocalDisplaced(self._disk, self._path, place, found).keep(place.name)
             raise ChangedMeanwhileError(self._path, 1)

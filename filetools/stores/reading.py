@@ -23,8 +23,9 @@ READ_TRIES: Final = 5
 _FIRST_PAUSE_SECONDS: Final = 0.001
 STILL_SECONDS: Final = 0.05
 """How long a file is watched for changes if leases are unavailable."""
-LATEST_NS: Final = 2**63 - 1
-"""In the year 2262. Files can have later times, and times before 1677; the database stores 64 bits."""
+LARGEST: Final = 2**63 - 1
+"""Largest number in the database. Files can have later times than that of the year 2262, and earlier ones than 1677; some
+file systems use 64 bits for their inodes, or 128, of which the last 63 are compared."""
 _TYPES: Final[dict[int, EntryType]] = {stat.S_IFREG: "file", stat.S_IFDIR: "directory", stat.S_IFLNK: "symlink"}
 
 
@@ -35,10 +36,10 @@ def to_file_stat(found: os.stat_result) -> FileStat:
         _TYPES.get(stat.S_IFMT(found.st_mode), "other"),
         found.st_size,
         stat.S_IMODE(found.st_mode),
-        modified if -LATEST_NS <= modified <= LATEST_NS else LATEST_NS if modified > 0 else -LATEST_NS,
+        modified if -LARGEST <= modified <= LARGEST else LARGEST if modified > 0 else -LARGEST,
         found.st_ctime_ns,
-        found.st_dev,
-        found.st_ino,
+        found.st_dev & LARGEST,
+        found.st_ino & LARGEST,
         found.st_nlink,
     )
 
@@ -209,7 +210,7 @@ class LocalReading:
         ):
             for entry in entries:
                 if not is_ours(entry.name):
-                    yield ScanEntry(entry.name, type_of_entry(entry), entry.inode())
+                    yield ScanEntry(entry.name, type_of_entry(entry), entry.inode() & LARGEST)
 
     def look_into(
         self, path: WorkspacePath, names: Collection[str] | None = None

@@ -202,7 +202,7 @@ class Plan(Struct, kw_only=True):
         return [*self.added, *self.modified, *self.deleted]
 
 
-def compared(context: SyncContext, mirror: Store, top: WorkspacePath, go_on: Callable[[], None]) -> Plan:
+def compared(context: SyncContext, mirror: Store, top: WorkspacePath, go_on: Callable[[], None] = lambda: None) -> Plan:
     """Compare both trees below `top`, which may be missing in either. Blocks; holds no lock, so paths may change meanwhile.
 
     Files that agree in size and mode are read and hashed.

@@ -23,7 +23,7 @@ from filetools.settings import Settings
 from filetools.stores.store import Store
 from filetools.sync.mirror import Mirror
 from filetools.sync.mirror_files import MirrorFiles, SyncContext
-from filetools.sync.synchronise import Progress, Synchronisation, failed_result, in_thread, summed
+from filetools.sync.synchronise import Synchronisation, failed_result, in_thread, summed
 from filetools.writer.worker_pool import WorkerPool
 
 REMEMBERED_PATHS: Final = 4096
@@ -199,24 +199,15 @@ class SyncManager:
         for mirror in waiting:
             mirror.wake(is_urgent=True)
 
-    async def sync_all(
-        self,
-        preview: bool = False,
-        *,
-        progress: Progress | None = None,
-        abort: asyncio.Event | None = None,
-    ) -> SyncResult:
+    async def sync_all(self, preview: bool = False) -> SyncResult:
         """Make the mirrors equal to the primary; a file that fails does not stop the others.
 
         Args:
             preview: Only plan.
-            progress: Called on the loop for each path, with the number of paths before it, the number of all, and the path.
-            abort: Stops the synchronisation when it is set.
 
         Raises:
             SyncFailedError: A synchronisation is running, or a mirror is paused or does not answer.
             InvalidArgumentError: There is no mirror.
-            AbortedError: It was aborted; repaired paths stay so.
         """
         if not self._mirrors:
             raise InvalidArgumentError(
@@ -229,9 +220,8 @@ class SyncManager:
         results = []
         try:
             for mirror in self._mirrors:
-                synchronisation = Synchronisation(self.context, mirror, progress=progress, abort=abort)
                 try:
-                    results.append(await synchronisation.run(is_preview=preview))
+                    results.append(await Synchronisation(self.context, mirror).run(is_preview=preview))
                 except SyncFailedError as exc:
                     if len(self._mirrors) == 1:
                         raise

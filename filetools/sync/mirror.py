@@ -252,10 +252,6 @@ class Mirror:
                     self._changed.wait_for(
                         lambda: self._is_closed or self.is_urgent or (self._is_due and self.progress.is_ready), pause
                     )
-            if self._leadership.is_leading and self.progress.is_ready:
-                self.worker.make_durable()
-        except FileToolsError as exc:
-            _log.debug("mirror %s was not synced at the end: %s", self.name, exc)
         finally:
             self._leadership.close()
             with self._changed:

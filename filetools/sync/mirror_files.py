@@ -39,8 +39,8 @@ from filetools.journal.backlog import MirrorRow
 from filetools.journal.journal import Journal
 from filetools.models.records import EXTERNAL
 from filetools.models.words import STATE_DIRECTORY, VERSION_PREFIX, EntryType
-from filetools.paths.explain import shown
 from filetools.paths.workspace_path import ROOT, WorkspacePath
+from filetools.printable import encodable
 from filetools.settings import Settings
 from filetools.stores.private import foreign_name_for, state_below
 from filetools.stores.store import Displaced, FileStat, Store, make_parents, replace_file
@@ -371,7 +371,7 @@ class MirrorFiles:
             if not self._contents.has(version_of(content)):
                 self._context.journal.keep_aside(path, self._context.key(path), content, EXTERNAL)
         except FileToolsError as exc:
-            _log.warning("foreign bytes of %s stay in .filetools/displaced of the mirror: %s", shown(path), exc)
+            _log.warning("foreign bytes of %s stay in .filetools/displaced of the mirror: %s", encodable(path), exc)
             return False
         return True
 

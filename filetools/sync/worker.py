@@ -11,7 +11,7 @@ from __future__ import annotations
 import logging
 import math
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -35,8 +35,8 @@ from filetools.errors import (
 )
 from filetools.journal.backlog import MAX_TRIES, BacklogEntry, KeptFile, RecordsForgottenError
 from filetools.models.records import ChangeRecord, RecordState
-from filetools.paths.explain import shown
 from filetools.paths.workspace_path import ROOT, WorkspacePath
+from filetools.printable import encodable
 from filetools.sync.comparison import (
     REMOVALS,
     UnreadableError,
@@ -65,11 +65,9 @@ _LOOK_SECONDS: Final = 1.0
 """How often the worker checks, at most, which folder is at the mirror's place, and that it was not emptied."""
 _ABOUT_PATH: Final = (
     InvalidPathError, PathTooLongError, SymlinkNotAllowedError, NotRegularFileError, PathIsDirectoryError,
-    PathNotDirectoryError, HoldsStateError, ChangedMeanwhileError,
+    PathNotDirectoryError, HoldsStateError, ChangedMeanwhileError, AccessDeniedError, DiskFullError,
 )  # fmt: skip
-"""Errors of one path, which say nothing about the mirror's other files."""
-_PERHAPS_ABOUT_PATH: Final = (AccessDeniedError, DiskFullError)
-"""Errors of one path or of the whole mirror; a probe shows which."""
+"""Errors of one path, which say nothing about the mirror's other files unless a probe fails, too."""
 
 _log = logging.getLogger(__name__)
 
@@ -85,9 +83,8 @@ class _Retry(NamedTuple):
     """When, as from `time.monotonic()`."""
     number: int
     """Number of its newest change; 0 if it has none."""
-    is_refused: bool
-    since: float
-    """Time when it was deferred first."""
+    deferred_at: float | None
+    """Time when it was deferred first; None if the mirror refused it."""
 
 
 class BacklogWorker:
@@ -106,21 +103,26 @@ class BacklogWorker:
         self._mirror = mirror
         self._seen = 0
         """Number of the last record followed; its paths are in the mirror, refused, or deferred."""
-        self._unsynced: dict[tuple[str, bool], BacklogEntry] = {}
-        """Paths written since the last sync, by key; a recorded change and a found difference leave the backlog separately."""
-        self._sync_at = math.inf
         self._doubtful: set[str] = set()
         """Keys of paths whose last sync has failed: their bytes may be lost although the mirror seems to have them."""
         self._retries: dict[str, _Retry] = {}
         """Paths that are tried again, by key."""
+        self._between_at = 0.0
+        """Time from which newer records are followed before the work goes on."""
+        self._fill_at = time.monotonic() + context.settings.sync_after_seconds
+        self.forget()
+
+    def forget(self) -> None:
+        """Discard all facts about the mirror's folder: another folder may be at its place."""
         self._backlog_at = 0.0
         """Time from which the backlog is processed."""
         self._look_at = 0.0
         """Time of the next check of the mirror's folder; 0 if it is unknown which folder that is."""
-        self._large: dict[str, BacklogEntry] = {}
-        """Large files to be copied, and the one that is being copied, by key; each is in the backlog, too."""
-        self._between_at = 0.0
-        self._fill_at = time.monotonic() + context.settings.sync_after_seconds
+        self._unsynced: dict[tuple[str, bool], BacklogEntry] = {}
+        """Paths written since the last sync, by key; a recorded change and a found difference leave the backlog separately."""
+        self._sync_at = math.inf
+        self._long: dict[str, BacklogEntry] = {}
+        """Large files to be copied and folders to be compared after all others, by key; each is in the backlog, too."""
 
     def round(self) -> float:
         """Do all work that is due, or asked for; returns the seconds until more may be.
@@ -140,14 +142,12 @@ class BacklogWorker:
             else:
                 self._fill()
         self._work()
-        while self._large:
-            entry = next(iter(self._large.values()))
-            # An aborted synchronisation removes entries.
-            if self._context.journal.backlog.get(self._place, entry.key) is not None:
-                self._process(entry, is_large=True)
-                self.make_durable()  # at once: a copy that must be made again takes long
-            if self._large[entry.key].number == entry.number:
-                del self._large[entry.key]
+        while self._long:
+            entry = next(iter(self._long.values()))
+            self._process(entry, is_long=True)
+            self.make_durable()  # at once: a copy that must be made again takes long
+            if self._long[entry.key].number == entry.number:
+                del self._long[entry.key]
             self._follow()  # reports the copy to the calls that wait for it
         fill_at = math.inf if self.files.is_filled else self._fill_at
         soonest = min(self._backlog_at, self._sync_at, fill_at, now + self._context.settings.mirror_probe_seconds)
@@ -167,7 +167,7 @@ class BacklogWorker:
             self._mirror.answer(asked)
 
     def _between(self) -> None:
-        """While a large file is copied or compared, do all other work; may raise StoppedError."""
+        """While something is copied or compared that takes long, do all other work; may raise StoppedError."""
         self._mirror.go_on()
         if time.monotonic() >= self._between_at:
             self._work()
@@ -190,13 +190,6 @@ class BacklogWorker:
             self.files.sweep()
             self._seen = self.files.row.position
 
-    def forget(self) -> None:
-        """Discard all facts about the mirror's folder: another folder may be at its place."""
-        self._backlog_at = self._look_at = 0.0
-        self._unsynced.clear()
-        self._large.clear()
-        self._sync_at = math.inf
-
     def make_durable(self) -> None:
         """Sync the written paths, and record the mirror's position.
 
@@ -213,15 +206,11 @@ class BacklogWorker:
             try:
                 if not self._context.left_out(path, False):
                     self.files.store.sync(path, synced=synced)
-            except (*_ABOUT_PATH, *_PERHAPS_ABOUT_PATH) as exc:
+            except _ABOUT_PATH as exc:
                 raise SyncFailedError(None, exc.message) from exc  # not of a large file that is copied meanwhile
         self._doubtful -= keys
         if batch:
             self._context.journal.backlog.advance(self._place, self._seen, batch.values())
-
-    def has_written(self, entry: BacklogEntry) -> bool:
-        """True if a path was written and only needs to be synced; callable from any thread."""
-        return (entry.key, entry.number > 0) in self._unsynced
 
     def add_to_backlog(self, paths: Iterable[WorkspacePath], *, below: bool = False) -> list[str]:
         """Add paths that may differ to the backlog, with all below them if `below`; returns their keys. Thread-safe."""
@@ -234,25 +223,23 @@ class BacklogWorker:
     def _process_backlog(self) -> None:
         """Process the backlog: paths that were refused or deferred, and differences; follow new records in between."""
         self._backlog_at = math.inf
-        after, looked_at = "", time.monotonic()
-        began = looked_at
-        # One by one, because an aborted synchronisation removes entries.
+        after, began = "", time.monotonic()
         while entries := self._context.journal.backlog.behind(self._place, after, limit=1):
             (entry,) = entries
             after = entry.key
             self._go_on()
             retry = self._retries.get(entry.key)
-            is_written = entry.number > 0 and self.has_written(entry)
-            is_waiting = entry.key in self._large and self._large[entry.key].number == entry.number
-            if retry is not None and retry.is_refused and entry.tries and retry.at > time.monotonic():
+            is_written = entry.number > 0 and (entry.key, True) in self._unsynced
+            is_waiting = entry.key in self._long and self._long[entry.key].number == entry.number
+            if retry is not None and retry.deferred_at is None and entry.tries and retry.at > time.monotonic():
                 self._backlog_at = min(self._backlog_at, retry.at)
             elif entry.tries < MAX_TRIES and not is_written and not is_waiting:
                 self._process(entry)
-            if time.monotonic() - looked_at > _LONGEST_LOOK_SECONDS:
+            if time.monotonic() >= self._between_at:
                 self._follow()
-                looked_at = time.monotonic()
-        # The others have left the backlog with another entry of their path, or with an aborted synchronisation.
-        self._retries = {key: retry for key, retry in self._retries.items() if retry.at > began or key in self._large}
+                self._between_at = time.monotonic() + _LONGEST_LOOK_SECONDS
+        # The others have left the backlog with another entry of their path.
+        self._retries = {key: retry for key, retry in self._retries.items() if retry.at > began or key in self._long}
 
     def _follow(self) -> None:
         """Follow the records since the last call."""
@@ -267,14 +254,13 @@ class BacklogWorker:
                 self.files.renew()
                 self.forget()
                 raise StoppedError from None
-            for entry in _newest(entries):
+            for entry in _newest(entries, self._retries):
                 self._go_on()
-                is_retried = entry.key in self._retries
-                self._process(replace(entry, below=True) if is_retried else entry, files.get(entry.number))
+                self._process(entry, files.get(entry.number))
             page = len(entries)
             self._seen = entries[-1].number if entries else self._seen
         self._seen = max(own, self._seen)
-        retried = {key: retry.is_refused for key, retry in self._retries.items() if retry.number}
+        retried = {key: retry.deferred_at is None for key, retry in self._retries.items() if retry.number}
         self._mirror.report(reached=self._seen, retried=retried)
 
     def _go_on(self) -> None:
@@ -283,14 +269,15 @@ class BacklogWorker:
         if len(self._unsynced) >= MOST_UNSYNCED:
             self.make_durable()
 
-    def _process(self, entry: BacklogEntry, known: KeptFile | None = None, *, is_large: bool = False) -> None:
-        """Bring one path to what it should be; a large file only if `is_large`, else it waits for all others."""
+    def _process(self, entry: BacklogEntry, known: KeptFile | None = None, *, is_long: bool = False) -> None:
+        """Bring one path to what it should be; what takes long only if `is_long`, else it waits for all others."""
         path = WorkspacePath(entry.path)
         if self._context.left_out(path, False):
             self._note_done(entry)
             return
         record, retry = None, self._retries.get(entry.key)
-        is_late = retry is not None and not retry.is_refused and retry.since < time.monotonic() - _PATIENCE_SECONDS
+        deferred_at = None if retry is None else retry.deferred_at
+        is_late = deferred_at is not None and deferred_at < time.monotonic() - _PATIENCE_SECONDS
         try:
             if known is None:
                 newest = (
@@ -302,35 +289,34 @@ class BacklogWorker:
                 )
             else:
                 goal = Wanted(kind="file", size=len(known.content), **known._asdict())
-            if goal.content is None and not is_large:
-                self._large[entry.key] = entry
-                self._defer(entry)
+            if (goal.content is None and not is_long) or not self._apply(path, goal, entry, record, is_long=is_long):
+                self._long[entry.key] = waiting = replace(entry, below=True)
+                self._try_again(waiting)
                 return
-            self._apply(path, goal, entry, record)
         except UnsettledError:
-            self._defer(entry)
+            self._try_again(entry)
         except UnreadableError as exc:
-            self._refuse(entry, exc.args[0])
-        except FileToolsError as exc:
-            if isinstance(exc, _PERHAPS_ABOUT_PATH):
-                self.files.store.probe()
-            elif not isinstance(exc, _ABOUT_PATH):
-                raise
-            self._refuse(entry, exc)
+            self._try_again(entry, exc.args[0])
+        except _ABOUT_PATH as exc:
+            self.files.store.probe()
+            self._try_again(entry, exc)
             self._mirror.report(error=exc.message)
         else:
             self._note_done(entry)
 
-    def _apply(self, path: WorkspacePath, goal: Wanted, entry: BacklogEntry, record: ChangeRecord | None) -> None:
+    def _apply(
+        self, path: WorkspacePath, goal: Wanted, entry: BacklogEntry, record: ChangeRecord | None, *, is_long: bool
+    ) -> bool:
+        """Make, change or remove one entry; False if a folder must also be compared, which takes long."""
         spelled = self.files.spelled(path)
         twins = [] if spelled is None else [each for each in spellings(path, self._context.primary) if each != path]
         if goal.kind == "nothing":
             if twins:
                 self._retry(twins, is_free=True)
-                return
+                return True
             self.files.remove(path, only_empty=entry.number == 0)
             self._prune(path.parent)
-            return
+            return True
         if spelled in twins:
             raise InvalidPathError(path, f"the mirror's disk takes it for {spelled!r}")
         if is_respelt := spelled is not None and spelled.name != path.name:
@@ -341,7 +327,7 @@ class BacklogWorker:
             must_write = entry.number == 0 or entry.key in self._doubtful
             content = (lambda: self._parts(path, goal)) if goal.content is None else goal.content
             self.files.put(path, content, goal.version, goal.mode, size=goal.size, must_write=must_write)
-            return
+            return True
         is_renamed = record is not None and self._move_again(record, path)
         self.files.make_folder(path, goal.mode)
         # A folder that exists although its record removed it was made since; one that was set back has its former content.
@@ -350,8 +336,10 @@ class BacklogWorker:
         is_unknown = entry.number > 0 and not is_followed and not is_renamed
         older = self._context.journal.backlog.get(self._place, entry.key)
         is_older = older is not None and older.number != entry.number
-        if entry.below or is_older or is_respelt or is_unknown:
+        must_compare = entry.below or is_older or is_respelt or is_unknown
+        if must_compare and is_long:
             self._compare_below(path)
+        return is_long or not must_compare
 
     def _retry(self, twins: Iterable[WorkspacePath], *, is_free: bool) -> None:
         """Process paths that share a name in the mirror, unless they wait for that; if it `is_free`, also all refused ones."""
@@ -378,7 +366,7 @@ class BacklogWorker:
 
     def _compare_below(self, folder: WorkspacePath) -> None:
         """Compare a folder with the primary's, and copy all that the mirror lacks below it."""
-        plan = compared(self._context, self.files.store, folder, self._mirror.go_on)
+        plan = compared(self._context, self.files.store, folder, self._between)
         self._process_all(plan.changes)
         for error in plan.failed.values():
             raise error
@@ -406,36 +394,27 @@ class BacklogWorker:
             del self._retries[entry.key]
         self._sync_at = min(self._sync_at, time.monotonic() + self._context.settings.sync_after_seconds)
 
-    def _defer(self, entry: BacklogEntry) -> None:
-        """Try a path again soon, because others are changing it."""
+    def _try_again(self, entry: BacklogEntry, error: FileToolsError | None = None) -> None:
+        """Try a path again: soon if others are changing it; with growing pauses if the mirror refused it with an error."""
+        former, now = self._retries.get(entry.key), time.monotonic()
+        if error is None:
+            deferred_at = (former and former.deferred_at) or now
+            pause = _SHORTEST_DEFERRAL_SECONDS if deferred_at == now else _LONGEST_DEFERRAL_SECONDS
+        else:
+            deferred_at = None
+            pause = min(self._context.settings.mirror_probe_seconds * 2**entry.tries, LONGEST_PAUSE_SECONDS)
+            entry = replace(entry, tries=entry.tries + 1, reason=f"{error.code}: {error.message}")
+            if entry.tries >= MAX_TRIES:
+                pause, path = math.inf, encodable(entry.path)
+                _log.error("the mirror refused %s %d times: %s", path, MAX_TRIES, error)
+                self._context.publish(events.SyncError(error=error.message, error_code=error.code, file=path))
         # Always: neither the record nor an older entry leads back to this change.
         self._context.journal.backlog.add(self._place, [entry])
-        retry = self._retries.get(entry.key)
-        if retry is not None and not retry.is_refused:
-            self._try_again(entry, _LONGEST_DEFERRAL_SECONDS, since=retry.since)
-        else:
-            self._try_again(entry, _SHORTEST_DEFERRAL_SECONDS, since=time.monotonic())
-
-    def _refuse(self, entry: BacklogEntry, error: FileToolsError) -> None:
-        """Count one more refusal; the path is tried again with growing pauses, and delays no other."""
-        refused = replace(entry, tries=entry.tries + 1, reason=f"{error.code}: {error.message}")
-        self._context.journal.backlog.add(self._place, [refused])
-        is_last = refused.tries >= MAX_TRIES
-        pause = min(self._context.settings.mirror_probe_seconds * 2**entry.tries, LONGEST_PAUSE_SECONDS)
-        self._try_again(entry, math.inf if is_last else pause, is_refused=True)
-        if is_last:
-            _log.error("the mirror refused %s %d times: %s", shown(entry.path), MAX_TRIES, error)
-            self._context.publish(events.SyncError(error=error.message, error_code=error.code, file=shown(entry.path)))
-
-    def _try_again(
-        self, entry: BacklogEntry, pause_seconds: float, *, is_refused: bool = False, since: float = 0.0
-    ) -> None:
         for is_recorded in (True, False):  # a sync of its last copy would remove its entry
             self._unsynced.pop((entry.key, is_recorded), None)
-        former, at = self._retries.get(entry.key), time.monotonic() + pause_seconds
         number = entry.number if former is None else max(entry.number, former.number)
-        self._retries[entry.key] = _Retry(at, number, is_refused, since)
-        self._backlog_at = min(self._backlog_at, at)
+        self._retries[entry.key] = _Retry(now + pause, number, deferred_at)
+        self._backlog_at = min(self._backlog_at, now + pause)
 
     def _fill(self) -> None:
         """Add all that the folder lacks to the backlog. Files that the primary does not have stay.
@@ -456,10 +435,10 @@ class BacklogWorker:
         self.files.confirm()
 
 
-def _newest(entries: Iterable[BacklogEntry]) -> Iterable[BacklogEntry]:
-    """Return the newest entry of each path in their order, with `below` set if there were others."""
+def _newest(entries: Iterable[BacklogEntry], retries: Container[str]) -> Iterable[BacklogEntry]:
+    """Return the newest entry of each path in their order, with `below` set if there were others, or are in `retries`."""
     newest: dict[str, BacklogEntry] = {}
     for entry in entries:
-        is_known = newest.pop(entry.key, None) is not None
+        is_known = newest.pop(entry.key, None) is not None or entry.key in retries
         newest[entry.key] = replace(entry, below=True) if is_known else entry
     return newest.values()

@@ -23,8 +23,8 @@ from filetools.errors import (
 )
 from filetools.journal.commit import CommitDraft
 from filetools.journal.journal import Journal
+from filetools.journal.storage.database import TRANSLATED
 from filetools.journal.storage.gate import abandon_in_child
-from filetools.journal.storage.translation import TRANSLATED
 from filetools.journal.tree_rows import Identity
 from filetools.locks.holder import LockInfo, from_line, to_line
 from filetools.models.records import ChangeRecord

@@ -16,7 +16,7 @@ from filetools.cli.terminal import printable, printable_text
         ("two\nlines", "two\\nlines"),
         ("tab\there", "tab\\there"),
         ("\u202egpj.exe", "\\u202egpj.exe"),
-        ("\udcff", "\\udcff"),
+        ("\udcff", "\\xff"),
         ("\u2028", "\\u2028"),
     ],
 )

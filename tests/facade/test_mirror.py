@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import filetools
+from filetools.events.types import SyncProgress
 from filetools.journal.records import Change
 from filetools.models.records import SYSTEM, Operation
 from filetools.paths.workspace_path import WorkspacePath
@@ -26,7 +27,7 @@ from tests.support.mirror_worlds import (
     local_store,
     scripted,
 )
-from tests.support.opened import refused
+from tests.support.opened import refused, told
 
 
 async def test_a_synchronisation_without_a_mirror_is_refused(tmp_path: Path) -> None:
@@ -64,9 +65,13 @@ async def test_a_tampered_mirror_is_found_mended_and_its_bytes_kept(tmp_path: Pa
         planned = await files.sync_all(preview=True, verify=True)
         assert (planned.modified, planned.deleted) == (["a.txt"], ["extra.txt"])
         assert (folder / "a.txt").read_text() == "stranger\n"
-        seen = list[tuple[int, int, str]]()
-        done = await files.sync_all(verify=True, progress=lambda *facts: seen.append(facts))
-        assert (done.success, seen) == (True, [(0, 2, "a.txt"), (1, 2, "extra.txt")])
+        heard = told(files, "sync:progress")
+        done = await files.sync_all(verify=True)
+        assert done.success
+        assert heard == [
+            SyncProgress(current=0, total=2, current_file="a.txt"),
+            SyncProgress(current=1, total=2, current_file="extra.txt"),
+        ]
         assert snapshot(folder) == snapshot(root) == {"a.txt": b"agent\n"}
         versions = [entry.version for entry in (await files.versions("a.txt")).versions]
         texts = {(await files.read_file("a.txt", version=version)).content for version in versions}

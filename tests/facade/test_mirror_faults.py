@@ -98,32 +98,6 @@ async def test_one_synchronisation_at_a_time_and_closing_ends_it(tmp_path: Path)
     hang.off()
 
 
-async def test_an_aborted_synchronisation_keeps_what_the_mirror_lacked_before(tmp_path: Path) -> None:
-    in_the_way = tmp_path / "mirror" / "b.txt" / ".filetools" / "journal"
-    in_the_way.mkdir(parents=True)
-    grow(tmp_path / "root", {"b.txt": b"B", "x/a.txt": b"A"})
-    abort, hang = asyncio.Event(), Hang("prepare")
-
-    def hold(method: str, path: str) -> None:
-        if path == "a.txt":
-            hang(method, path)
-
-    mirror = scripted(local_store(tmp_path / "mirror"), before=hold)
-    async with filetools.open(tmp_path / "root", mirror=mirror, settings=QUICK) as files:
-        while (found := (await files.status())["mirrors"]["mirror"])["state"] != "ready" or not found["last_error"]:
-            await asyncio.sleep(0.02)
-        (tmp_path / "mirror/a.txt").write_text("theirs")  # before the other in the order of names
-        grow(tmp_path / "root", {"a.txt": b"A"})
-        hang.on()
-        syncing = asyncio.ensure_future(files.sync_all(abort=abort))
-        await asyncio.to_thread(hang.reached.wait, 60)
-        abort.set()
-        await refused("ABORTED", syncing)
-        hang.off()
-        (tmp_path / "mirror" / "b.txt").rename(tmp_path / "away")
-        await steps_until((tmp_path / "mirror" / "b.txt").is_file)
-
-
 async def test_a_new_writer_takes_back_what_a_dead_one_said_of_the_mirror(tmp_path: Path) -> None:
     (tmp_path / "root").mkdir()
     opened = partial(filetools.open, tmp_path / "root", mirror=tmp_path / "mirror", settings=QUICK)

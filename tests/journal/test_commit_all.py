@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 from msgspec import structs
 
+from filetools.content.formats import UTF8
 from filetools.errors import LockTimeoutError, StateDamagedError
 from filetools.journal.commit import CommitDraft, HeadMovedError
-from filetools.journal.documents import DocumentClosing
+from filetools.journal.documents import Document
 from filetools.journal.journal import Journal
 from filetools.models.records import ChangeRecord
 from tests.support.inside import heads_below
@@ -49,7 +50,7 @@ def drafts_of(journal: Journal, count: int) -> list[CommitDraft]:
 
 def test_a_refused_draft_does_not_disturb_the_others(journal: Journal) -> None:
     drafts = drafts_of(journal, 8)
-    closing = DocumentClosing(id="no such document", expected_version=1)
+    closing = Document(id="no such document", key="late", path="late", base=None, text_format=UTF8)
     late = structs.replace(draft(journal, "late", b"mine"), document=closing)
     outcomes = journal.commit_all([*drafts[:4], CommitDraft(changes=[late], actor=ALICE), *drafts[4:]])
     assert isinstance(outcomes.pop(4), HeadMovedError)

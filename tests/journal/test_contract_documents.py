@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from filetools.content.editing.text_edits import TextEdit
 from filetools.content.formats import TextFormat
 from filetools.journal.commit import HeadMovedError
-from filetools.journal.documents import Document, DocumentChange, DocumentClosing, Handle
+from filetools.journal.documents import Document, DocumentChange, Handle
 from filetools.journal.journal import Journal
 from filetools.models.records import Actor, RecordState
 from tests.support.journals import ALICE, OpenJournal, draft, move_folder, put
@@ -28,11 +28,8 @@ def opened(journal: Journal, key: str = "a", text: str = "one\n", handle: str = 
 
 
 def typed(document: Document, text: str, *, dirty: bool = True) -> DocumentChange:
-    return DocumentChange(
-        id=document.id, expected_version=document.version, text=text,
-        edits=(TextEdit(0, 0, "x"),), removed=("",), base=document.base, text_format=document.text_format,
-        is_dirty=dirty, reason="typed",
-    )  # fmt: skip
+    after = replace(document, version=document.version + 1, is_dirty=dirty)
+    return DocumentChange(document=after, text=text, edits=(TextEdit(0, 0, "x"),), removed=("",), reason="typed")
 
 
 def text_of(journal: Journal, document: Document) -> str | None:
@@ -61,9 +58,8 @@ def test_a_commit_on_an_older_document_records_nothing(journal: Journal) -> None
 
 def test_a_document_with_a_handle_is_not_closed(journal: Journal) -> None:
     document = opened(journal)
-    closing = DocumentClosing(id=document.id, expected_version=1)
     with pytest.raises(HeadMovedError):
-        journal.commit([draft(journal, "a", b"1", document=closing)], ALICE)
+        journal.commit([draft(journal, "a", b"1", document=document)], ALICE)
     assert text_of(journal, document) == "one\n"
 
 

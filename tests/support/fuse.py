@@ -24,6 +24,8 @@ _SILENT: Final = frozenset({2, 36, 42})
 """FORGET, INTERRUPT, BATCH_FORGET: nobody waits for an answer."""
 CHANGING: Final = frozenset({4, 6, 8, 9, 10, 11, 12, 13, 16, 20, 30, 35, 45, 51})
 _NOREPLACE, _EXCHANGE = 1, 2
+_INODES: Final = 2**63
+"""Added to the numbers of nodes: some network file systems use all 64 bits."""
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
@@ -98,8 +100,8 @@ class Server:
         size = len(node.data)
         times = [divmod(each, 10**9) for each in (node.modified_ns, node.modified_ns, node.changed_ns)]
         return struct.pack(
-            "<6Q10I", node.number, size, (size + 511) // 512, *(each[0] for each in times), *(each[1] for each in times),
-            node.mode, node.links + (2 if node.is_folder else 0), 0, 0, 0, 4096, 0,
+            "<6Q10I", _INODES + node.number, size, (size + 511) // 512, *(each[0] for each in times),
+            *(each[1] for each in times), node.mode, node.links + (2 if node.is_folder else 0), 0, 0, 0, 4096, 0,
         )  # fmt: skip
 
     def _entry(self, node: Node) -> bytes:
@@ -223,7 +225,10 @@ class Server:
         listed = b""
         for at, (name, child) in list(enumerate(names.items(), 1))[place:]:
             encoded = os.fsencode(name)
-            entry = struct.pack("<QQII", child, at, len(encoded), stat.S_IFMT(self._node(child).mode) >> 12) + encoded
+            entry = (
+                struct.pack("<QQII", _INODES + child, at, len(encoded), stat.S_IFMT(self._node(child).mode) >> 12)
+                + encoded
+            )
             entry += bytes(-len(entry) % 8)
             if len(listed) + len(entry) > size:
                 break

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from filetools.content.version import version_of
-from filetools.errors import AbortedError, AccessDeniedError, InvalidPathError, LockTimeoutError, StorageFailedError
+from filetools.errors import AccessDeniedError, InvalidPathError, LockTimeoutError, StorageFailedError
 from filetools.events.types import SyncError, SyncPaused
 from filetools.journal.backlog import BacklogEntry, MirrorRow
 from filetools.journal.records import Change
@@ -504,48 +504,6 @@ async def test_the_tree_is_looked_at_once_for_a_mirror_that_pauses_before_it_is_
         assert looks == [1]
         opened.manager.resume()
         await opened.until(lambda: tree(inner) == {"a": b"1"})
-
-
-async def test_an_aborted_synchronisation_deletes_nothing_more_while_a_filling_waits_for_a_look(
-    tmp_path: Path, inner: LocalStore
-) -> None:
-    async with world(tmp_path, inner, is_looked=False, is_filled=False, is_started=False) as opened:
-        ended, abort = asyncio.Event(), asyncio.Event()
-        for number in range(300):
-            (tmp_path / "mirror" / f"theirs-{number}").write_bytes(b"a stranger's")
-        await opened.begin(ended.wait)
-        with pytest.raises(AbortedError):
-            await opened.manager.sync_all(progress=lambda *_: abort.set(), abort=abort)
-        await asyncio.sleep(0.3)
-        left = len(tree(inner))
-        await asyncio.sleep(0.3)
-        assert len(tree(inner)) == left > 0
-        ended.set()
-
-
-async def test_an_aborted_synchronisation_leaves_what_a_filling_needs(tmp_path: Path, inner: LocalStore) -> None:
-    async with world(tmp_path, inner, is_looked=False, is_filled=False, is_started=False) as opened:
-        ended, abort = asyncio.Event(), asyncio.Event()
-        file = opened.root / "busy"
-
-        async def work() -> None:
-            while not abort.is_set():  # a file that is always new waits, so that the filling meets it
-                file.write_bytes(b"1")
-                await asyncio.sleep(0.02)
-
-        await opened.begin(ended.wait)
-        await opened.write("other", b"2")
-        busy = asyncio.create_task(work())
-        await opened.until(file.exists)
-        syncing = asyncio.create_task(opened.manager.sync_all(abort=abort))
-        await opened.until(lambda: opened.lacking() == {"busy"})
-        ended.set()
-        await opened.until(lambda: opened.journal.mirrors.register("mirror").is_filled)
-        abort.set()
-        with pytest.raises(AbortedError):
-            await syncing
-        await busy
-        await opened.until(lambda: tree(inner) == {"busy": b"1", "other": b"2"})
 
 
 async def test_what_is_gone_from_a_busy_folder_is_waited_for_only_so_long(

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from filetools.content.version import version_of
-from filetools.errors import AbortedError, DiskFullError, StorageFailedError
+from filetools.errors import DiskFullError, StorageFailedError
 from filetools.events.types import SyncStarted
 from filetools.journal.backlog import BacklogEntry
 from filetools.journal.records import Change
@@ -19,7 +19,7 @@ from filetools.models.records import ChangeRecord, Operation
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.sync import worker
 from tests.support.inside import mirror_of
-from tests.support.mirror_worlds import Hang, hurry, local_store, scripted, tree, world
+from tests.support.mirror_worlds import FOR_EVER_SECONDS, Hang, hurry, local_store, scripted, tree, world
 
 
 @pytest.mark.parametrize("moment", ["Displaced.is_untouched", "Displaced.read", "Displaced.discard"])
@@ -103,6 +103,31 @@ async def test_small_files_do_not_wait_for_a_large_one_and_holes_stay_holes(
     assert order.index("small7") < order.index("big")
     assert (tmp_path / "mirror/big").read_bytes() == (tmp_path / "primary/big").read_bytes()
     assert (tmp_path / "mirror/big").stat().st_blocks * 512 < LARGE_BYTES // 8
+
+
+async def test_small_files_do_not_wait_for_the_comparison_of_a_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(worker, "_LONGEST_LOOK_SECONDS", 0.0)
+    order = list[str]()
+
+    def note(method: str, path: str) -> None:
+        order.extend([path] if method == "Prepared.exchange" else [])
+
+    def write_meanwhile(method: str, path: str) -> None:
+        if (method, path) == ("Reader.read_at", "d/big"):
+            if not order:
+                opened.put("small", b"1")
+            order.append("part")
+
+    async with world(tmp_path, scripted(local_store(tmp_path / "mirror"), after=note), is_started=False) as opened:
+        for folder in (opened.root, tmp_path / "mirror"):
+            (folder / "d").mkdir()
+            _make_sparse(folder / "d/big")
+        opened.journal.backlog.add("mirror", [BacklogEntry(key="d", path="d", number=0, below=True)])
+        await opened.build(primary=scripted(opened.primary, before=write_meanwhile)).start()
+        await opened.until_paid()
+    assert "part" in order[order.index("small") :]
 
 
 async def test_a_call_hears_of_a_large_file_as_soon_as_the_mirror_has_it(
@@ -213,7 +238,7 @@ async def test_a_synchronisation_with_a_mirror_that_has_room_again_does_not_fail
     mirror = scripted(local_store(tmp_path / "mirror"), before=fail)
     async with world(tmp_path, mirror, is_started=False) as opened:
         opened.put("big", bytes(LARGE_BYTES))
-        await opened.build().start()
+        await opened.build(mirror_probe_seconds=FOR_EVER_SECONDS).start()  # only the call makes it try again
         await opened.until(lambda: not mirror_of(opened.manager).progress.is_ready)
         hang.on()
         is_full = False
@@ -221,28 +246,6 @@ async def test_a_synchronisation_with_a_mirror_that_has_room_again_does_not_fail
         await opened.until(lambda: running.done() or any(isinstance(each, SyncStarted) for each in opened.events))
         hang.off()
         assert (await running).added == ["big"]
-
-
-async def test_an_aborted_synchronisation_copies_no_large_file_that_waits(tmp_path: Path) -> None:
-    loop, abort, is_aborted = asyncio.get_running_loop(), asyncio.Event(), threading.Event()
-
-    def stop(method: str, path: str) -> None:
-        if (method, path, is_aborted.is_set()) == ("Reader.read_at", "big0", False):
-            loop.call_soon_threadsafe(abort.set)
-            is_aborted.wait(60)
-
-    mirror = local_store(tmp_path / "mirror")
-    async with world(tmp_path, mirror, is_started=False) as opened:
-        await opened.build(primary=scripted(opened.primary, before=stop)).start()
-        await opened.write("0", b"0")
-        for number in range(2):
-            _make_sparse(opened.root / f"big{number}")
-        with pytest.raises(AbortedError):
-            await opened.manager.sync_all(abort=abort)
-        is_aborted.set()
-        await opened.run(lambda: mirror_of(opened.manager).wait_for_round(60))
-        assert await opened.write("a", b"1") == "in_sync"
-        assert "big1" not in tree(mirror)
 
 
 def _make_sparse(place: Path) -> None:

@@ -117,7 +117,8 @@ class DocumentSave(Struct, frozen=True):
         text = opened.text if is_level else text or ""
         change = rebased(opened, text, facts, reason="saved")
         if is_level:  # the bytes may look like another encoding
-            change = structs.replace(change, text_format=opened.document.text_format)
+            after = structs.replace(change.document, text_format=opened.document.text_format)
+            change = structs.replace(change, document=after)
         # The editor gets what was merged in.
         decision = PutDecision(
             content=content, facts=facts, sent=content, sent_version=facts.version, is_merged=not is_level

@@ -148,8 +148,10 @@ def rebased(
     is_dirty = file_text is not None and text != file_text
     if edits is None or apply_text_edits(opened.text, edits) != text:
         edits = minimal_edits(opened.text, text)
-    made = changed(opened, text, edits, base=facts.version, is_dirty=is_dirty, reason=reason)
-    return made if facts.text_format is None else structs.replace(made, text_format=facts.text_format)
+    return changed(
+        opened, text, edits,
+        base=facts.version, is_dirty=is_dirty, reason=reason, text_format=facts.text_format,
+    )  # fmt: skip
 
 
 def put_beside(parts: Parts, seen: Look, opened: OpenText, base: str, proposed: str, plain: PutDecision) -> PutDecision:
@@ -196,7 +198,7 @@ def put_beside(parts: Parts, seen: Look, opened: OpenText, base: str, proposed: 
             change = changed(opened, text, edits, base=opened.document.base, is_dirty=True, reason="merged")
         else:
             change = rebased(opened, text, facts, edits=edits, file_text=file_text, reason="merged")
-            document = structs.replace(opened.document, text_format=change.text_format)
+            document = structs.replace(opened.document, text_format=change.document.text_format)
             after = structs.replace(after, document=document, base=on_disk, base_text=file_text or "")
     return structs.replace(
         plain, content=content, facts=facts, is_merged=text != proposed, foreign=foreign, edits=None,
@@ -299,11 +301,7 @@ def taken_back(parts: Parts, seen: Look, decision: PutDecision) -> DocumentChang
     back = None if made is None or former is None else parts.documents.taken_back(made)
     if made is None or former is None or back is None:
         return None
-    is_newer = back.expected_version != made.expected_version + 1
-    return structs.replace(
-        back,
-        base=former.base,
-        text_format=former.text_format,
-        is_dirty=former.is_dirty or is_newer,
-        parents=former.parents,
-    )
+    version = back.document.version
+    is_newer = version != made.document.version + 1
+    after = structs.replace(former, version=version, is_dirty=former.is_dirty or is_newer)
+    return structs.replace(back, document=after)

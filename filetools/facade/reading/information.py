@@ -15,7 +15,7 @@ from filetools.models.files import InfoResult, VersionEntry, VersionsResult
 from filetools.models.records import EXTERNAL, WITHOUT_BYTES, Operation, RecordState
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.search.listing import moment
-from filetools.stores.reading import LATEST_NS
+from filetools.stores.reading import LARGEST
 from filetools.stores.store import FileStat
 
 
@@ -56,7 +56,7 @@ def _times(parts: Parts, path: WorkspacePath) -> dict[str, Any]:
     born_ns, found = parts.workspace.birth_ns(path), parts.workspace.stat(path)
     return {
         "created": None if born_ns is None else moment(born_ns),
-        "accessed": None if found is None else moment(max(-LATEST_NS, min(found.st_atime_ns, LATEST_NS))),
+        "accessed": None if found is None else moment(max(-LARGEST, min(found.st_atime_ns, LARGEST))),
     }
 
 

@@ -6,7 +6,6 @@ gets the chance to make a fresh one out of it or to discard its write-ahead file
 
 from __future__ import annotations
 
-import logging
 import os
 import re
 import sqlite3
@@ -14,7 +13,7 @@ import stat
 import struct
 import time
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Final
 from urllib.parse import quote
@@ -22,7 +21,6 @@ from urllib.parse import quote
 from filetools.errors import StateDamagedError
 from filetools.journal.storage.gate import GATE_FILE, OPEN_OR_NEW, TURN_FILE, read_at, write_at
 from filetools.journal.storage.schema import create_tables, require_known_schema
-from filetools.journal.storage.translation import BUSY_SECONDS, NO_SHARED_MEMORY
 from filetools.paths.library import birth_ns
 from filetools.paths.resolver import NEW_FILE_FLAGS
 from filetools.settings import read_of_tree
@@ -38,6 +36,9 @@ _POSITION: Final = struct.Struct("<qq")
 _CLOSED_AT: Final = 8
 """Offset of that ctime."""
 PAGE_BYTES: Final = 4096
+BUSY_SECONDS: Final = 10.0
+"""How long SQLite waits for programs that lock the database without going through the gate."""
+NO_SHARED_MEMORY: Final = (sqlite3.SQLITE_IOERR_SHMOPEN, sqlite3.SQLITE_IOERR_SHMLOCK, sqlite3.SQLITE_IOERR_SHMMAP)
 _UNFINISHED: Final = f"{DATABASE_NAME}.new"
 _BOOT_ID: Final = Path("/proc/sys/kernel/random/boot_id")
 _PATH_ONLY: Final[int | None] = getattr(os, "O_PATH", None)
@@ -45,7 +46,6 @@ SURE_AFTER_NS: Final = 3_000_000_000
 """Age of a directory's change time from which on every later change shows, even on the coarsest file-system clock."""
 _TIMES_TELL: Final = os.name != "nt"
 """On Windows the time of change of a directory is the time of its birth."""
-_log = logging.getLogger(__name__)
 
 
 def has_database(directory: Path) -> bool:
@@ -245,11 +245,8 @@ class PositionNote:
         os.close(self._descriptor)
 
     def _write(self, offset: int, number: int) -> None:
-        try:
+        with suppress(OSError):  # without the note a rollback may go unnoticed; no commit fails for that
             write_at(self._descriptor, offset, number.to_bytes(8, "little"))
-        except OSError as exc:
-            # Without the note a rollback may go unnoticed; no commit fails for that.
-            _log.debug("the journal's position was not noted: %s", exc)
 
 
 class Identities:

@@ -1,10 +1,11 @@
 """The embedded database: queries in any thread, transactions behind the gate, and what makes it unusable.
 
-Nothing outside this package sees SQLite; its errors leave here translated.
+Nothing outside this package imports SQLite; its errors leave here translated.
 """
 
 from __future__ import annotations
 
+import errno
 import logging
 import os
 import secrets
@@ -14,13 +15,24 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager, suppress
 from functools import partial
-from itertools import islice
 from pathlib import Path
 from threading import Lock
-from typing import Any, Final, TypeVar
+from types import TracebackType
+from typing import Any, Final, TypeAlias, TypeVar
 
-from filetools.errors import DiskFullError, FileToolsError, InternalError, StorageFailedError
+from filetools.errors import (
+    AccessDeniedError,
+    DiskFullError,
+    FileToolsError,
+    InternalError,
+    LockTimeoutError,
+    RateLimitedError,
+    StateDamagedError,
+    StorageFailedError,
+)
 from filetools.journal.storage.birth import (
+    BUSY_SECONDS,
+    NO_SHARED_MEMORY,
     PAGE_BYTES,
     PARTS,
     Identities,
@@ -32,8 +44,8 @@ from filetools.journal.storage.birth import (
 )
 from filetools.journal.storage.gate import OPEN_OR_NEW, TURN_FILE, Gate
 from filetools.journal.storage.schema import require_own_schema
-from filetools.journal.storage.translation import BUSY_SECONDS, TRANSLATED, of_sqlite
 from filetools.models.words import Durability
+from filetools.paths.explain import translate
 
 CHECKPOINT_BYTES: Final = 16 * 1024 * 1024
 """Size of the write-ahead file at which the leader copies it into the database."""
@@ -49,6 +61,8 @@ RESERVE_SLICE_BYTES: Final = 64 * 1024
 """Released at a time: on a full disk other programs take free space at once."""
 _log = logging.getLogger(__name__)
 
+Connection: TypeAlias = sqlite3.Connection
+"""What statements inside a transaction use of it: `execute`, `executemany`, and the cursors that these return."""
 Row = tuple[Any, ...]
 Arguments = tuple[Any, ...] | Mapping[str, Any]
 """Values of a query, by position or by name."""
@@ -66,7 +80,7 @@ class Reserve:
 
     def fill(self) -> None:
         """Grow to the full size again if the disk has twice as much free; failures are ignored."""
-        missing = RESERVE_BYTES - self._size()
+        missing = RESERVE_BYTES - size_of(self._file)
         if missing > 0 and free_bytes(self._file.parent) >= 2 * RESERVE_BYTES:
             with suppress(OSError), open(os.open(self._file, OPEN_OR_NEW, 0o600), "wb", buffering=0) as file:
                 file.seek(0, os.SEEK_END)
@@ -74,7 +88,7 @@ class Reserve:
 
     def shrink(self, keep_bytes: int = 0) -> bool:
         """Release a slice; False if there are no more than `keep_bytes`."""
-        size = self._size()
+        size = size_of(self._file)
         with suppress(OSError):
             os.truncate(self._file, max(0, min(size, keep_bytes), size - RESERVE_SLICE_BYTES))
             return size > keep_bytes
@@ -90,10 +104,12 @@ class Reserve:
                 return False
         return True
 
-    def _size(self) -> int:
-        with suppress(OSError):
-            return self._file.stat().st_size
-        return 0
+
+def size_of(file: Path) -> int:
+    """Return the size of a file in bytes; 0 if it cannot be found."""
+    with suppress(OSError):
+        return file.lstat().st_size
+    return 0
 
 
 def free_bytes(folder: Path) -> int:
@@ -285,7 +301,7 @@ class Database:
         A file in use is not truncated: overwriting it takes less time than extending it.
         """
         self._check_usable()
-        if not self._wal.exists() or self._wal.stat().st_size < at_least_bytes:
+        if size_of(self._wal) < at_least_bytes:
             return False
         with TRANSLATED, self.gate, self._writing:
             self.identities.check()
@@ -314,10 +330,10 @@ class Database:
         if self._closed or not self.gate.is_open:
             return
         self._closed = True
+        self._close_idle()
         try:
             with TRANSLATED, self.gate:
                 self.identities.check()
-                self._close_idle()
                 self.connection.close()
                 # Then nobody else has it open: the last one to close it removes the write-ahead file.
                 if self.has_log and not self._wal.exists():
@@ -325,7 +341,6 @@ class Database:
         except FileToolsError as exc:
             # Everything acknowledged is in the write-ahead file, which the next opening reads.
             _log.warning("the journal was closed without a checkpoint: %s", exc)
-            self._close_idle()
         self._opened.close()
 
     def _check_usable(self) -> None:
@@ -367,11 +382,30 @@ class Database:
             self.connection.execute(note, (time.time(),))
 
 
-def slices(rows: Iterable[T], most: int = 2000) -> Iterator[list[T]]:
-    """Yield rows in slices of one transaction each, so that other commits wait a few milliseconds at most."""
-    left = iter(rows)
-    while several := list(islice(left, most)):
-        yield several
+class TableAccess:
+    """Base of what reads and writes some of the tables."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+
+def slices(rows: Iterable[T], most: int = 2000, size: Callable[[T], int] = lambda _: 1) -> Iterator[list[T]]:
+    """Yield rows in slices of one transaction each, so that other commits wait a few milliseconds at most.
+
+    Args:
+        rows: The rows.
+        most: Size at which a slice is complete.
+        size: Size of a row; by default rows are counted.
+    """
+    some, held = list[T](), 0
+    for row in rows:
+        some.append(row)
+        held += size(row)
+        if held >= most:
+            yield some
+            some, held = [], 0
+    if some:
+        yield some
 
 
 def _prepare(connection: sqlite3.Connection, directory: Path, *, is_durable: bool) -> bool:
@@ -390,3 +424,74 @@ def _prepare(connection: sqlite3.Connection, directory: Path, *, is_durable: boo
     connection.execute("BEGIN IMMEDIATE")  # makes the write-ahead file
     connection.execute("COMMIT")
     return bool(mode == "wal")
+
+
+# -- errors
+
+_WHAT: Final = "the journal"
+_DAMAGE: Final = (errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ELOOP, errno.EEXIST)
+"""Something in the state directory is missing or was replaced; all other errors are trouble of the system."""
+
+
+class Translation:
+    """A context that translates foreign errors into the product's; has no state, so that one serves all."""
+
+    def __enter__(self) -> None:
+        """Nothing to prepare."""
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if isinstance(error, sqlite3.Error):
+            raise of_sqlite(error) from error
+        if isinstance(error, OSError) and not isinstance(error, FileToolsError):
+            raise of_system(error) from error
+
+
+TRANSLATED: Final = Translation()
+
+
+def of_system(error: OSError) -> FileToolsError:
+    """Return the product's error for one of the operating system."""
+    reason = error.strerror or str(error)
+    if error.errno in _DAMAGE:
+        return StateDamagedError(reason)
+    found = translate(_WHAT, error)
+    is_known = isinstance(found, AccessDeniedError | DiskFullError | RateLimitedError)
+    return found if is_known else StorageFailedError(_WHAT, reason)
+
+
+_BY_CODE: Final[dict[int, Callable[[sqlite3.Error], FileToolsError]]] = {
+    **dict.fromkeys(
+        (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL),
+        lambda _: LockTimeoutError(_WHAT, BUSY_SECONDS, "a program that does not go through filetools"),
+    ),
+    **dict.fromkeys((sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_SHMSIZE), lambda _: DiskFullError(_WHAT)),
+    **dict.fromkeys(
+        NO_SHARED_MEMORY,
+        lambda _: StorageFailedError(
+            _WHAT,
+            "its file system gives processes no memory to share, as some network, virtual and FUSE ones do",
+            suggested_action="Keep the state on another disk with state_dir.",
+        ),
+    ),
+    **dict.fromkeys(
+        (sqlite3.SQLITE_IOERR_SHORT_READ, sqlite3.SQLITE_IOERR_CORRUPTFS), lambda error: StateDamagedError(str(error))
+    ),
+    sqlite3.SQLITE_IOERR: lambda error: StorageFailedError(_WHAT, str(error)),
+    sqlite3.SQLITE_READONLY_DBMOVED: lambda _: StateDamagedError("its database was moved while open"),
+    **dict.fromkeys(
+        (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM),
+        lambda error: AccessDeniedError(_WHAT, f"its database cannot be written: {error}"),
+    ),
+}
+"""Errors by extended or primary code; all other codes mean damage."""
+
+
+def of_sqlite(error: sqlite3.Error) -> FileToolsError:
+    """Return the product's error for one of SQLite."""
+    code: int | None = getattr(error, "sqlite_errorcode", None)
+    if code is None and isinstance(error, (sqlite3.ProgrammingError, sqlite3.InterfaceError)):
+        return InternalError(f"The journal was used wrongly: {error}")
+    found = None if code is None else _BY_CODE.get(code) or _BY_CODE.get(code & 0xFF)
+    return StateDamagedError(str(error)) if found is None else found(error)

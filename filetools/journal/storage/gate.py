@@ -14,7 +14,6 @@ import time
 import weakref
 from contextlib import suppress
 from pathlib import Path
-from types import TracebackType
 from typing import Final, Protocol
 
 from filelock import lock_descriptor, unlock_descriptor
@@ -52,7 +51,6 @@ class Gate:
         self._mutex = threading.Lock()
         self._timeout_seconds = timeout_seconds
         self._tenure_since = 0
-        self._left_at = 0
         self._holder = 0
         """Thread that holds the lock; 0 if none of this process does."""
         abandon_in_child(self)
@@ -61,14 +59,6 @@ class Gate:
     def is_open(self) -> bool:
         """True if it can be used; False after a fork."""
         return self._descriptor >= 0
-
-    def __enter__(self) -> None:
-        self.enter()
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.leave()
 
     def enter(self) -> None:
         """Wait for the lock; `leave` must follow.
@@ -86,14 +76,15 @@ class Gate:
             self._mutex.release()
             raise
 
-    def leave(self) -> None:
+    def leave(self, *_error: object) -> None:
         """Release the lock."""
         self._holder = 0
         try:
             unlock_descriptor(self._descriptor)
         finally:
-            self._left_at = time.monotonic_ns()
             self._mutex.release()
+
+    __enter__, __exit__ = enter, leave
 
     def sign(self, line: bytes) -> None:
         """Write the holder of the turn into the file, for messages of other processes."""
@@ -139,10 +130,8 @@ class Gate:
     abandon = close
 
     def _pass(self, deadline: float) -> None:
-        since = now = time.monotonic_ns()
-        if now - self._left_at > NEWS_NS:
-            self._tenure_since = now
-        elif now - self._tenure_since < TENURE_NS and lock_descriptor(self._descriptor, blocking=False):
+        since = time.monotonic_ns()
+        if since - self._tenure_since < TENURE_NS and lock_descriptor(self._descriptor, blocking=False):
             return
         has_waited = False
         while True:
