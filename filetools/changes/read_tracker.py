@@ -5,8 +5,8 @@ result contains text of others that the actor has not seen; it stands for the ba
 is that of its newest row.
 
 Rows are kept in memory and saved to the journal within a second, or when the workspace closes. So are texts that nothing
-else keeps, unless no other process can have the actor: these stay in memory. If the text of a base is gone, a write that
-needs it for a merge is refused.
+else keeps. If no other process can have the actor, both stay in memory. If the text of a base is gone, a write that needs it
+for a merge is refused.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from itertools import islice
 from operator import attrgetter
@@ -38,7 +38,7 @@ from filetools.models.records import (
 from filetools.paths.workspace_path import WorkspacePath
 
 MOST_ACTORS: Final = 1000
-"""Actors in memory; the least recently active one is dropped, and loaded from the journal when it returns."""
+"""Actors in memory; beyond it the least recently active one is dropped, and loaded from the journal when it returns."""
 LARGEST_TEXT_BYTES: Final = 1024 * 1024
 """Larger texts are not kept for seen versions alone."""
 REFRESH_SECONDS: Final = 60.0
@@ -104,7 +104,7 @@ class ReadTracker:
         self._actors: OrderedDict[str, _Seen] = OrderedDict()
         self._unsaved: list[tuple[str, str, SeenVersion | None]] = []
         self._ephemeral: set[str] = set()
-        self._held, self._waiting = _Texts(), _Texts()
+        self._held, self._waiting = _Texts(MOST_HELD_BYTES), _Texts(MOST_WAITING_BYTES)
         """By version: texts that may stay in memory while there is room, and texts to save to the journal."""
         self._saving = threading.Lock()
 
@@ -190,14 +190,8 @@ class ReadTracker:
             self.forget(actor, known)
 
     def end_with_process(self, actor: Actor) -> None:
-        """Declare that no other process can have this actor, so that its texts can stay in memory."""
+        """Declare that no other process can have this actor, so that its rows and texts can stay in memory."""
         self._ephemeral.add(owner_of(actor))
-
-    def forget_ephemeral(self) -> None:
-        """Delete the rows of such actors from the journal; call it in a worker thread, after the last `save`."""
-        known = [owner for owner in self._ephemeral if owner in self._actors]
-        if known:
-            self._journal.seen_versions.forget(known)
 
     def move(self, actor: Actor, key: str, new_key: str) -> None:
         """Move the rows of a path that the actor has moved, replacing those of the target."""
@@ -255,7 +249,7 @@ class ReadTracker:
                 self._unsaved = []
             try:
                 self._journal.contents.keep_read(texts)
-                self._journal.seen_versions.save(rows)
+                self._journal.seen_versions.save(row for row in rows if row[0] not in self._ephemeral)
             except BaseException:
                 with self._lock:
                     self._unsaved[:0] = rows
@@ -263,9 +257,10 @@ class ReadTracker:
             with self._lock:
                 for version in texts:
                     self._waiting.release(version)
-                busy = {owner for owner, _, _ in self._unsaved}
-                while len(self._actors) > MOST_ACTORS and next(iter(self._actors)) not in busy:
-                    self._actors.popitem(last=False)
+                kept = self._ephemeral.union(owner for owner, _, _ in self._unsaved)
+                surplus = max(0, len(self._actors) - MOST_ACTORS)
+                for owner in [each for each in self._actors if each not in kept][:surplus]:
+                    del self._actors[owner]
 
     def _add(
         self,
@@ -291,10 +286,10 @@ class ReadTracker:
                 self._hold(owner, version, bytes(content))
 
     def _hold(self, owner: str, version: str, content: bytes) -> None:
-        (self._held if owner in self._ephemeral else self._waiting).hold(version, content)
-        for former, its_content in self._held.beyond(MOST_HELD_BYTES):
-            self._waiting.hold(former, its_content)
-        self._waiting.beyond(MOST_WAITING_BYTES)
+        texts = {version: content}
+        if owner in self._ephemeral:
+            texts = self._held.hold(texts)
+        self._waiting.hold(texts)
 
     def _replace(self, owner: str, key: str, rows: Rows) -> None:
         """Replace an actor's rows of a path."""
@@ -409,25 +404,24 @@ MOST_WAITING_BYTES: Final = 256 * 1024 * 1024
 
 
 class _Texts(OrderedDict[str, bytes]):
-    """Texts by version, least recently used first."""
+    """Texts by version, least recently used first, of at most `limit` bytes."""
 
-    def __init__(self) -> None:
+    def __init__(self, limit: int) -> None:
         super().__init__()
-        self.size = 0
-        """Total bytes."""
+        self._left = limit
 
-    def hold(self, version: str, content: bytes) -> None:
-        self.release(version)
-        self[version] = content
-        self.size += len(content)
+    def hold(self, texts: Mapping[str, bytes]) -> dict[str, bytes]:
+        """Add texts; returns the least recently used ones, which are beyond the limit."""
+        beyond = {}
+        for version, content in texts.items():
+            self.release(version)
+            self[version] = content
+            self._left -= len(content)
+        while self._left < 0:
+            version, content = self.popitem(last=False)
+            beyond[version] = content
+            self._left += len(content)
+        return beyond
 
     def release(self, version: str) -> None:
-        self.size -= len(self.pop(version, b""))
-
-    def beyond(self, limit: int) -> list[tuple[str, bytes]]:
-        """Remove the least recently used until the total is within a limit; returns them."""
-        out = []
-        while self.size > limit:
-            out.append(self.popitem(last=False))
-            self.size -= len(out[-1][1])
-        return out
+        self._left += len(self.pop(version, b""))
