@@ -572,16 +572,7 @@ class BatchFailedError(
 
 
 class RateLimitedError(FileToolsError, code="RATE_LIMITED", retryable=True, action="Wait 1 second and retry"):
-    """Raised when a caller exceeded a rate limit, or the system lacks a resource."""
-
-    def __init__(self, message: str, *, path: str | None = None, wait_seconds: int | None = None) -> None:
-        known = wait_seconds is not None
-        super().__init__(
-            message,
-            path=path,
-            suggested_action=f"Wait {wait_seconds} s and retry" if known else None,
-            details={"wait_seconds": wait_seconds} if known else None,
-        )
+    """Raised when the system lacks a resource, such as open files or threads."""
 
 
 class FileBusyError(

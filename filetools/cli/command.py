@@ -117,13 +117,6 @@ class Command(click.Command):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse the words after the command's name."""
-        if ctx.resilient_parsing and any(
-            isinstance(each, click.Option) and not each.is_flag and args[-1:] == [name]
-            for each in self.params
-            for name in each.opts
-        ):
-            # click stops at an option whose value is being typed, and then does not know the arguments before it
-            args = args[:-1]
         ctx.allow_interspersed_args = all(each.name != "command" for each in self.params)
         return super().parse_args(ctx, args)
 

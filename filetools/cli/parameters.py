@@ -1,113 +1,15 @@
-"""Parameters shared by several commands, and their shell completion."""
+"""Parameters shared by several commands."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable, Iterable
 from datetime import datetime, timedelta
 from typing import Final
 
 import click
-from click.shell_completion import CompletionItem
 
-from filetools.cli.records import VERBS, moment
-from filetools.cli.runner import CommandRunner, SharedOptions
 from filetools.errors import FileToolsError, InvalidArgumentError
 from filetools.facade.facade import FileToolsFacade
-from filetools.models.records import Operation
-
-Suggested = list[tuple[str, str]]
-"""Words, each with its description."""
-Items = list[CompletionItem]
-
-_PLAIN: Final = re.compile(r"[\w.,@%+/-]+")
-"""Words that need no quotes in any shell; others are not offered."""
-_MOST: Final = 50
-_DIGITS: Final = 12
-
-
-def versions(ctx: click.Context, _: click.Parameter, incomplete: str) -> Items:
-    """Return the versions of the path on the command line."""
-    path = ctx.params.get("path")
-    if not isinstance(path, str):
-        return []
-    runner = _runner(ctx)
-
-    async def work(files: FileToolsFacade) -> Suggested:
-        found = (await files.versions(runner.path(path), limit=_MOST)).versions
-        return [
-            (
-                each.version.removeprefix("sha256:")[:_DIGITS],
-                f"{VERBS[Operation(each.operation)]} by {each.actor['id']}, {moment(each.time)}",
-            )
-            for each in found
-            if each.kept
-        ]
-
-    return _fitting(runner.peek(work), incomplete)
-
-
-def _offering(look: Callable[[FileToolsFacade], Awaitable[Suggested]]) -> Callable[..., Items]:
-    def completed(ctx: click.Context, _: click.Parameter, incomplete: str) -> Items:
-        return _fitting(_runner(ctx).peek(look), incomplete)
-
-    return completed
-
-
-@_offering
-async def checkpoints(files: FileToolsFacade) -> Suggested:
-    """Return the names of the checkpoints."""
-    return [(each.name, moment(each.time)) for each in (await files.checkpoints()).checkpoints]
-
-
-@_offering
-async def actors(files: FileToolsFacade) -> Suggested:
-    """Return the actors of the newest changes."""
-    return [(record.actor.id, record.actor.kind) for record in await files.latest_changes(_MOST)]
-
-
-@_offering
-async def numbers(files: FileToolsFacade) -> Suggested:
-    """Return the numbers of the newest changes."""
-    return [
-        (str(record.number), f"{record.actor.id} {VERBS[record.operation]} {record.path}")
-        for record in await files.latest_changes(_MOST)
-    ]
-
-
-@_offering
-async def runs(files: FileToolsFacade) -> Suggested:
-    """Return the newest runs of agents."""
-    found = await files.runs.list(_MOST)
-    return [(run.id, f"{run.status}, {moment(run.started)}: {run.prompt or run.command}") for run in found]
-
-
-@_offering
-async def questions(files: FileToolsFacade) -> Suggested:
-    """Return the open approval requests."""
-    return [(request.id, f"{request.actor.id}: {request.description}") for request in await files.approvals()]
-
-
-def tool_names(_: click.Context, __: click.Parameter, incomplete: str) -> Items:
-    """Return the tools that can be called."""
-    from filetools.tools.registry import FILE_TOOLS  # slow to import, and only needed here
-
-    return _fitting([(tool.name, tool.group) for tool in FILE_TOOLS], incomplete)
-
-
-def _runner(ctx: click.Context) -> CommandRunner:
-    given = {**ctx.find_root().params, **{name: value for name, value in ctx.params.items() if value is not None}}
-    return CommandRunner(SharedOptions(root=given.get("root"), state_dir=given.get("state_dir")))
-
-
-def _fitting(found: Iterable[tuple[str, str]] | None, incomplete: str) -> Items:
-    known = dict(reversed([*(found or ())]))
-    return [
-        CompletionItem(word, help=" ".join(meaning.split()))
-        for word, meaning in reversed(known.items())
-        if _PLAIN.fullmatch(word) and word.startswith(incomplete)
-    ]
-
 
 ENTRY: Final = click.Path(readable=False)
 """A path of the workspace: the call reports an entry that cannot be read."""
@@ -115,13 +17,10 @@ path_argument = click.argument("path", type=ENTRY, help="File, relative to the w
 expected_version_option = click.option(
     "--expected-version",
     metavar="VERSION",
-    shell_complete=versions,
     help="Refuse with exit code 3 unless the file is at this version.",
 )
 force_option = click.option("-f", "--force", is_flag=True, help="Replace a file at the destination.")
-run_option = click.option(
-    "--run", metavar="ID", shell_complete=runs, help="Compare with the checkpoint before this run."
-)
+run_option = click.option("--run", metavar="ID", help="Compare with the checkpoint before this run.")
 dry_run_option = click.option("--dry-run", is_flag=True, help="Only report what would happen.")
 
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
-from typing import Any
 
 import filetools.events as events
 from filetools.changes.deciding.outcomes import write_result
 from filetools.changes.documents.files import MOST_TRIES, DocumentSave, follow_disk, keep_and_close, text_to_open
-from filetools.changes.runner import READER_WAIT_SECONDS, CallRunner
+from filetools.changes.runner import READER_WAIT_SECONDS
 from filetools.changes.steps.files import PutFile
 from filetools.changes.steps.pipeline import Outcome
 from filetools.content.editing.text_edits import TextEdit
@@ -18,17 +17,15 @@ from filetools.content.lines import newline_of
 from filetools.content.wire import wire_text
 from filetools.editors.documents import OpenText
 from filetools.errors import BufferClosedError, ChangedMeanwhileError, LockTimeoutError
+from filetools.facade.calls import ActorCalls
 from filetools.journal.documents import Document
 from filetools.models.buffers import BufferChange, BufferClose, BufferResult, BufferSave
-from filetools.models.records import Actor
 from filetools.models.words import OnConflict
 from filetools.paths.lexical import AnyPath
 from filetools.paths.workspace_path import WorkspacePath
 
-Authorise = Callable[..., Awaitable[Any]]
 
-
-class Buffers:
+class Buffers(ActorCalls):
     """The open documents of one editor; `files.buffers`.
 
     A path has one document, however many editors and processes have it open. Texts use LF line ends and offsets count
@@ -36,12 +33,6 @@ class Buffers:
     lapses 60 s after the last call with it; text that is unsaved then is kept as a version of the path. Only the handle's own
     actor can change, save or close with it.
     """
-
-    def __init__(self, runner: CallRunner, actor: Actor, authorise: Authorise) -> None:
-        self._runner = runner
-        self._parts = runner.parts
-        self._actor = actor
-        self._authorise = authorise
 
     async def open(self, path: AnyPath) -> BufferResult:
         """Open the document of a path, or join its other editors. The file need not exist yet.
@@ -60,7 +51,7 @@ class Buffers:
         try:
             # A write in progress may still be refused.
             opened = await self._runner.turns.do(
-                work, path=where, owner=self._actor.id, timeout_seconds=READER_WAIT_SECONDS
+                work, path=where, owner=self.actor.id, timeout_seconds=READER_WAIT_SECONDS
             )
         except LockTimeoutError:
             opened = await self._parts.workers.run(work)  # it follows the write when that is done
@@ -104,8 +95,8 @@ class Buffers:
         """
         self._runner.check_open()
         self._parts.gatekeeper.check_writable()
-        if self._actor.kind == "agent":  # permission presets apply to agents, not to people's typing
-            opened = await self._parts.workers.run(partial(self._parts.documents.held, handle, self._actor))
+        if self.actor.kind == "agent":  # permission presets apply to agents, not to people's typing
+            opened = await self._parts.workers.run(partial(self._parts.documents.held, handle, self.actor))
             where = self._runner.resolve(opened.document.path)
             arguments = {"handle": handle, "buffer_version": buffer_version, "edits": repr(edits), "text": text}
             preview = partial(
@@ -113,7 +104,7 @@ class Buffers:
             )
             await self._authorise("buffer_change", [where], arguments, change=True, text=preview)
         work = partial(
-            self._parts.documents.change, handle, self._actor, buffer_version,
+            self._parts.documents.change, handle, self.actor, buffer_version,
             edits=edits, text=text, change_id=change_id,
         )  # fmt: skip
         made: BufferChange = await self._parts.workers.run(work)
@@ -188,7 +179,7 @@ class Buffers:
         self._runner.check_open()
         closed, kept = await self._parts.workers.run(partial(self._close, handle))
         if kept is not None:
-            event = events.BufferAbandoned(path=closed.path, document=closed.id, actor=self._actor, kept_version=kept)
+            event = events.BufferAbandoned(path=closed.path, document=closed.id, actor=self.actor, kept_version=kept)
             self._parts.bus.publish(event)
         await self._runner.news.publish()
         return BufferClose(path=closed.path, kept_version=kept)
@@ -197,13 +188,13 @@ class Buffers:
         self, handle: str, on_conflict: OnConflict, text_format: TextFormat | None
     ) -> tuple[PutFile, Outcome]:
         for _ in range(MOST_TRIES):
-            opened = await self._parts.workers.run(partial(self._parts.documents.held, handle, self._actor))
+            opened = await self._parts.workers.run(partial(self._parts.documents.held, handle, self.actor))
             where = self._runner.resolve(opened.document.path)
             arguments, text = {"content": opened.text}, partial(str, opened.text)
             await self._authorise("write_file", [where], arguments, change=True, text=text, looks_at_disk=True)
-            step = PutFile(where, DocumentSave(opened.document.id, on_conflict, self._actor, text_format))
+            step = PutFile(where, DocumentSave(opened.document.id, on_conflict, self.actor, text_format))
             try:
-                return step, await self._runner.change([step], self._actor)
+                return step, await self._runner.change([step], self.actor)
             except BufferClosedError:
                 continue  # the file has moved meanwhile; a closed handle is refused by `held` above
         raise ChangedMeanwhileError(where, MOST_TRIES)
@@ -215,12 +206,12 @@ class Buffers:
         if base is not None and parts.view(key).head is None and parts.observer.may_be_old(where):
             # Record the version, so that a later foreign change of the file is recognised.
             parts.journal.tree_index.note_opened(key, where, base)
-        handle, opened = parts.documents.open(key, where, self._actor, base=base, text_format=text_format, text=text)
+        handle, opened = parts.documents.open(key, where, self.actor, base=base, text_format=text_format, text=text)
         follow_disk(parts, opened.document)
-        return self._describe(handle.name, parts.documents.held(handle.name, self._actor))
+        return self._describe(handle.name, parts.documents.held(handle.name, self.actor))
 
     def _close(self, name: str) -> tuple[Document, str | None]:
-        document = self._parts.documents.held(name, self._actor).document
+        document = self._parts.documents.held(name, self.actor).document
         self._parts.journal.documents.release(name)
         return document, keep_and_close(self._parts, document)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any, Final
 
 from msgspec.structs import replace
@@ -14,14 +13,12 @@ from filetools.changes.runner import CallRunner
 from filetools.changes.steps.files import PutFile
 from filetools.changes.steps.step import Step
 from filetools.errors import ChangedMeanwhileError
-from filetools.events.bus import EventBus
 from filetools.facade.reading.feed import Feed
 from filetools.models.records import Actor
 from filetools.models.words import OnConflict
 from filetools.paths.lexical import AnyPath
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.permissions.gatekeeper import Permit
-from filetools.settings import Settings
 
 MOST_QUESTIONS: Final = 3
 """How often a person is asked about one call whose files keep changing meanwhile."""
@@ -45,26 +42,6 @@ class ActorCalls:
         self._require_version = require_version
         self._on_conflict = on_conflict
         self.actor = actor
-
-    @property
-    def bus(self) -> EventBus:
-        """The event bus of the workspace, shared by all actors."""
-        return self._parts.bus
-
-    @property
-    def settings(self) -> Settings:
-        """The settings of the workspace."""
-        return self._parts.settings
-
-    @property
-    def root_paths(self) -> tuple[str, ...]:
-        """The absolute path of the root as given, and with its symbolic links resolved if that differs."""
-        return self._parts.workspace.spellings
-
-    @property
-    def state_directory(self) -> Path:
-        """The folder of the workspace's journal and secrets; no tool can access it."""
-        return self._parts.workspace.state_directory
 
     async def _authorise(
         self,

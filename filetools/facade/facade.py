@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 from functools import partial
 from os import PathLike, fspath
+from pathlib import Path
 from typing import Any, Protocol
 
 from msgspec.structs import replace
 
 from filetools.changes.runner import CallRunner
+from filetools.events.bus import EventBus
 from filetools.events.subscriptions import Listener, Subscription
 from filetools.facade.body_calls import BodyCalls
 from filetools.facade.buffers import Buffers
@@ -31,6 +33,7 @@ from filetools.models.words import OnConflict
 from filetools.paths.lexical import AnyPath
 from filetools.permissions.audience import Approver, Attendance
 from filetools.permissions.requests import ApprovalRequest
+from filetools.settings import Settings
 
 
 class ToolCaller(Protocol):
@@ -64,6 +67,26 @@ class FileToolsFacade(ReadCalls, SearchCalls, BodyCalls, TreeCalls, HistoryCalls
         self._make_tools = tools
         self._tools: ToolCaller | None = None
 
+    @property
+    def bus(self) -> EventBus:
+        """The event bus of the workspace, shared by all actors."""
+        return self._parts.bus
+
+    @property
+    def settings(self) -> Settings:
+        """The settings of the workspace."""
+        return self._parts.settings
+
+    @property
+    def root_paths(self) -> tuple[str, ...]:
+        """The absolute path of the root as given, and with its symbolic links resolved if that differs."""
+        return self._parts.workspace.spellings
+
+    @property
+    def state_directory(self) -> Path:
+        """The folder of the workspace's journal and secrets; no tool can access it."""
+        return self._parts.workspace.state_directory
+
     def for_actor(
         self,
         actor: Actor,
@@ -93,7 +116,7 @@ class FileToolsFacade(ReadCalls, SearchCalls, BodyCalls, TreeCalls, HistoryCalls
     @property
     def buffers(self) -> Buffers:
         """The documents that this actor, an editor, has open; their unsaved text is shared with all actors."""
-        return Buffers(self._runner, self.actor, self._authorise)
+        return Buffers(self._runner, self._feed, self.actor)
 
     def descriptors(self, *, owner: str | None = None, is_opaque: bool = False) -> DescriptorCalls:
         """Return the long texts that this actor reads in pages, kept in the journal; see `docs/descriptors.md`.
@@ -107,7 +130,7 @@ class FileToolsFacade(ReadCalls, SearchCalls, BodyCalls, TreeCalls, HistoryCalls
     @property
     def projects(self) -> ProjectCalls:
         """Facts about projects and other folders; see `docs/context.md`."""
-        return ProjectCalls(self._parts, self.actor, self._authorise)
+        return ProjectCalls(self._runner, self._feed, self.actor)
 
     @property
     def runs(self) -> RunCalls:

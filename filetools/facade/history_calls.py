@@ -419,7 +419,7 @@ class HistoryCalls(ActorCalls):
                 undoing.make_plan, self._parts, pick, kind, target=target, refused=refused, is_withheld=is_withheld
             )
             plan = await self._parts.workers.run(make)
-            touched = plan.touched(self.settings.protected_paths)
+            touched = plan.touched(self._parts.settings.protected_paths)
             if dry_run or not (plan.is_whole or partly) or not plan.steps:
                 await self._authorise(tool, touched, {}, change=False)
                 if not (plan.is_whole or partly or dry_run):

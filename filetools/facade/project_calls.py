@@ -5,30 +5,23 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, TypeVar
+from typing import TypeVar
 
-from filetools.changes.parts import Parts
 from filetools.errors import AccessDeniedError, InvalidArgumentError
 from filetools.events.types import Event
-from filetools.models.records import Actor
+from filetools.facade.calls import ActorCalls
 from filetools.project import git
 from filetools.project.folder import ProjectFolder, below, folder_path, holder, opened_folder, real_folders
 from filetools.project.instructions import instruction_files
 from filetools.project.registry import Registry
 
 T = TypeVar("T")
-Authorise = Callable[..., Awaitable[Any]]
 
 
-class ProjectCalls:
+class ProjectCalls(ActorCalls):
     """The project calls of one actor. Blocking work runs in a worker thread."""
-
-    def __init__(self, parts: Parts, actor: Actor, authorise: Authorise) -> None:
-        self._parts = parts
-        self._actor = actor
-        self._authorise = authorise
 
     async def run(self, work: Callable[[Registry], T]) -> T:
         """Run `work` on the registry of projects and instances in a worker thread and return its result.
@@ -121,7 +114,7 @@ class ProjectCalls:
         )
 
     def _looked(self, place: str, opened: str, work: Callable[[ProjectFolder], T]) -> T:
-        withholds = self._parts.gatekeeper.policy.withholding(self._actor, "read_file")
+        withholds = self._parts.gatekeeper.policy.withholding(self.actor, "read_file")
         root = self._root
 
         def is_withheld(path: str) -> bool:

@@ -161,7 +161,7 @@ class ReadCalls(ActorCalls):
         """
         options = ListOptions(
             recursive=recursive, limit=limit, include_hidden=include_hidden, exclude=tuple(exclude or ()),
-            default_excludes=() if all else self.settings.exclude, use_gitignore=use_gitignore,
+            default_excludes=() if all else self._parts.settings.exclude, use_gitignore=use_gitignore,
             max_depth=max_depth, details=details,
         )  # fmt: skip
         page = partial(list_page, self._parts.store, options=options, cursor=cursor, abort=abort)
@@ -189,7 +189,7 @@ class ReadCalls(ActorCalls):
         where = await self._readable("list_files", path, allow_root=True)
         options = ListOptions(
             recursive=True, include_hidden=include_hidden, exclude=tuple(exclude or ()),
-            default_excludes=() if all else self.settings.exclude, use_gitignore=use_gitignore, max_depth=max_depth,
+            default_excludes=() if all else self._parts.settings.exclude, use_gitignore=use_gitignore, max_depth=max_depth,
         )  # fmt: skip
         portions = rows_below(self._parts.store, where, options)
         while rows := await self._parts.workers.run(partial(next, portions, [])):

@@ -56,7 +56,7 @@ class SearchCalls(ActorCalls):
         where = await self._readable("search_files", path, allow_root=True)
         options = ListOptions(
             recursive=True, limit=limit, include_hidden=all, use_gitignore=not all,
-            default_excludes=() if all else self.settings.exclude,
+            default_excludes=() if all else self._parts.settings.exclude,
         )  # fmt: skip
         work = partial(search_files, self._parts.store, where, pattern, options, cursor, looked=paced(progress))
         return await stoppable(self._parts.workers, work, abort)
@@ -125,11 +125,11 @@ class SearchCalls(ActorCalls):
             PathNotFoundError, NotRegularFileError, InvalidArgumentError, AbortedError
             CallTimeoutError: Matching one file took more than 5 s.
         """
-        where = await self._readable("grep_files", path, allow_root=True)
+        where, settings = await self._readable("grep_files", path, allow_root=True), self._parts.settings
         options = matching.GrepOptions(
             pattern=pattern, glob=glob, output_mode=output_mode, ignore_case=ignore_case, literal=literal,
             multiline=multiline, context=context, only_matching=only_matching, all=all, limit=limit,
-            whole_words=whole_words, default_excludes=self.settings.exclude, max_file_bytes=self.settings.max_read_bytes,
+            whole_words=whole_words, default_excludes=settings.exclude, max_file_bytes=settings.max_read_bytes,
         )  # fmt: skip
         work = partial(grep, self._parts, self.actor, where, options, cursor, looked=paced(progress))
         return await stoppable(self._parts.workers, work, abort)
@@ -151,7 +151,7 @@ class SearchCalls(ActorCalls):
             InvalidArgumentError: The position is malformed, or a number is out of range.
         """
         where = await self._readable("watch_changes", path, allow_root=True)
-        if not self.settings.watch:
+        if not self._parts.settings.watch:
             await self._runner.look()
         key = self._parts.workspace.key
         work = self._feed.watch(since, below=where, key=key, wait_seconds=wait_seconds, limit=limit)

@@ -50,11 +50,11 @@ def script(run: CommandLine, programs: Path) -> str:
     return asked.stdout
 
 
-def offered(run: CommandLine, line: str, cwd: Path | None = None) -> list[str]:
+def offered(run: CommandLine, line: str) -> list[str]:
     """Return what the command answers to the script of bash; the last word is the one being typed."""
     words = line.split(" ")
     asked = {"COMP_WORDS": line, "COMP_CWORD": str(len(words) - 1), "_FILETOOLS_COMPLETE": "bash_complete"}
-    done = run(more=asked, cwd=cwd)
+    done = run(more=asked)
     assert (done.code, done.error) == (0, "")
     return [line.removeprefix("plain,") for line in done.lines if line.startswith("plain,")]
 
@@ -70,51 +70,21 @@ def test_the_workspace_reports_a_path_that_cannot_be_read(tmp_path: Path) -> Non
     as_nobody(tmp_path, act)
 
 
-def test_nothing_is_offered_and_no_state_made_where_nothing_was_opened(run: CommandLine) -> None:
-    for line in ("restore ", "undo --of ", "read ", "read notes.md --version ", "approve "):
-        assert offered(run, f"filetools {line}") == []
-    assert not (run.folder / ".filetools").exists()
-
-
-def test_a_damaged_journal_or_a_missing_root_offers_nothing_and_says_nothing(run: CommandLine) -> None:
-    run("checkpoint", "start")
-    (run.folder / ".filetools/state" / "journal.db").write_bytes(b"no database" * 500)
-    assert offered(run, "filetools restore ") == []
-    assert offered(run, "filetools restore --root nope ") == []
-
-
 def test_commands_options_and_choices_are_offered(run: CommandLine) -> None:
     assert offered(run, "filetools re") == ["read", "redo", "restore"]
     assert offered(run, "filetools undo --p") == ["--partial"]
     assert offered(run, "filetools write --durability ") == ["commit", "relaxed"]
-    assert "read_file" in offered(run, "filetools call read_")
 
 
-def test_names_versions_numbers_and_actors_are_offered(run: CommandLine) -> None:
-    run("checkpoint", "start")
-    run("checkpoint", "a name; with blanks")
-    run("edit", "src/app.py", "--old", "two", "--new", "TWO", "--actor", "alice")
-    known = [line.split()[4] for line in run("versions", "src/app.py").lines]
-    assert len(known) == 2
-    assert offered(run, "filetools restore ") == ["start"]
-    assert offered(run, "filetools undo --of a") == ["alice"]
-    assert offered(run, "filetools undo --change ") == [line.split()[0] for line in run("log").lines]
-    assert offered(run, "filetools read src/app.py --version ") == known
-    assert offered(run, f"filetools diff src/app.py {known[1]} {known[0][:3]}") == [known[0]]
-
-
-def test_paths_are_left_to_the_shell_and_a_root_elsewhere_is_looked_into(run: CommandLine, tmp_path: Path) -> None:
-    run("checkpoint", "start")
-    assert offered(run, "filetools read n") == []
-    assert offered(run, "filetools --root project restore ", cwd=tmp_path) == ["start"]
+def test_values_and_paths_are_left_to_the_shell_and_nothing_is_opened(run: CommandLine) -> None:
+    for line in ("restore ", "undo --of ", "read n", "read notes.md --version ", "approve ", "call read_"):
+        assert offered(run, f"filetools {line}") == []
+    assert not (run.folder / ".filetools").exists()
 
 
 @needs_bash
-def test_the_tabulator_key_completes_a_command_a_name_and_a_file(
-    run: CommandLine, programs: Path, tmp_path: Path
-) -> None:
+def test_the_tabulator_key_completes_a_command_and_a_file(run: CommandLine, programs: Path, tmp_path: Path) -> None:
     (run.folder / "a name with blanks.txt").touch()
-    run("checkpoint", "first-of-all")
     installed = tmp_path / "completion.sh"
     installed.write_text(script(run, programs))
     pid, terminal = pty.fork()
@@ -124,7 +94,6 @@ def test_the_tabulator_key_completes_a_command_a_name_and_a_file(
     try:
         keys(terminal, "echo rea''dy\n", until="ready\r\n")
         keys(terminal, "filetools res\t", until="restore ")
-        keys(terminal, "fir\t", until="first-of-all")
         keys(terminal, "\x15filetools read 'a n\t", until="'a name with blanks.txt'")
     finally:
         with suppress(ProcessLookupError):

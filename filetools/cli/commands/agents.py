@@ -15,7 +15,6 @@ import click
 from rich.filesize import decimal
 from rich.text import Text
 
-import filetools.cli.parameters as suggestions
 from filetools.cli.command import command
 from filetools.cli.records import MOST_LISTED, WIDEST_PATH, moment
 from filetools.cli.runner import (
@@ -158,9 +157,7 @@ async def run(
 
 
 @command("runs", READING, examples=("filetools runs", "filetools runs run-1a208eb102b5ff5"))
-@click.argument(
-    "run_id", required=False, metavar="[ID]", shell_complete=suggestions.runs, help="One run, with its files."
-)
+@click.argument("run_id", required=False, metavar="[ID]", help="One run, with its files.")
 async def runs(runner: CommandRunner, files: FileToolsFacade, run_id: str | None) -> None:
     """List the runs of agents, newest first, or show one with the files it changed."""
     if run_id is None:
@@ -247,7 +244,6 @@ async def approvals(runner: CommandRunner, files: FileToolsFacade, *, diff: bool
 @click.argument(
     "approval_id",
     metavar="ID",
-    shell_complete=suggestions.questions,
     help="Id of the request; 'filetools approvals' lists them.",
 )
 @click.option("--deny", is_flag=True, help="Deny it.")

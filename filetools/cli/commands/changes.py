@@ -6,7 +6,6 @@ from typing import Final
 
 import click
 
-import filetools.cli.parameters as suggestions
 import filetools.models as models
 from filetools.cli.command import command
 from filetools.cli.parameters import (
@@ -69,9 +68,9 @@ _MOST_GROUPED: Final = 1000
 @click.argument("path", required=False, type=ENTRY, help="Only changes of this file or folder.")
 @click.option("-n", "--number", type=click.IntRange(1, 1000), default=20, help="Maximum number of changes.")
 @click.option("-p", "--patch", is_flag=True, help="Also show the diff of each change.")
-@click.option("--of", metavar="NAME", shell_complete=suggestions.actors, help="Only changes by this actor.")
+@click.option("--of", metavar="NAME", help="Only changes by this actor.")
 @click.option("--session", metavar="ID", help="Only changes of this session.")
-@click.option("--run", metavar="ID", shell_complete=suggestions.runs, help="Only changes of this run.")
+@click.option("--run", metavar="ID", help="Only changes of this run.")
 @since_option
 @until_option
 async def log(
@@ -193,21 +192,18 @@ async def versions(runner: CommandRunner, files: FileToolsFacade, path: str, *, 
     "old",
     required=False,
     metavar="[VERSION]",
-    shell_complete=suggestions.versions,
     help="A version, or its first digits.",
 )
 @click.argument(
     "new",
     required=False,
     metavar="[VERSION]",
-    shell_complete=suggestions.versions,
     help="A version, or its first digits.",
 )
-@click.option("--since", metavar="NAME", shell_complete=suggestions.checkpoints, help="Compare with this checkpoint.")
+@click.option("--since", metavar="NAME", help="Compare with this checkpoint.")
 @click.option(
     "--until",
     metavar="NAME",
-    shell_complete=suggestions.checkpoints,
     help="Compare up to this checkpoint, not up to now.",
 )
 @run_option

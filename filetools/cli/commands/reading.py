@@ -9,7 +9,6 @@ from typing import Any, Final
 
 import click
 
-import filetools.cli.parameters as suggestions
 from filetools.cli.command import command
 from filetools.cli.parameters import ENTRY, path_argument
 from filetools.cli.records import show_entries
@@ -45,7 +44,6 @@ _PAGE: Final = 1000
 @click.option(
     "--version",
     metavar="VERSION",
-    shell_complete=suggestions.versions,
     help="Read this earlier version; its first digits suffice.",
 )
 async def read(

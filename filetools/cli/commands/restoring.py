@@ -10,7 +10,6 @@ from typing import Final
 import click
 from rich.filesize import decimal
 
-import filetools.cli.parameters as suggestions
 import filetools.models as models
 from filetools.cli.command import command
 from filetools.cli.parameters import ENTRY, dry_run_option, since_option, time_or_number, until_option
@@ -43,7 +42,6 @@ from filetools.models.history import CheckpointResult, CheckpointsResult, Undone
 @click.argument(
     "name",
     required=False,
-    shell_complete=suggestions.checkpoints,
     help="Name of the checkpoint; by default date and time.",
 )
 @click.option("--replace", is_flag=True, help="Replace a checkpoint of that name.")
@@ -138,18 +136,16 @@ partial_option = click.option("--partial", is_flag=True, help="Undo what is poss
     "number",
     type=int,
     multiple=True,
-    shell_complete=suggestions.numbers,
     help="Number of a change in the log; repeatable.",
 )
 @click.option(
     "--of",
     metavar="NAME",
-    shell_complete=suggestions.actors,
     help="Undo the last change of this actor, or with --since, --session or PATH all of its changes; '*' means all actors.",
 )
 @click.option("--call", metavar="ID", help="The changes of this call.")
 @click.option("--session", metavar="ID", help="The changes of this session.")
-@click.option("--run", metavar="ID", shell_complete=suggestions.runs, help="All changes of this run.")
+@click.option("--run", metavar="ID", help="All changes of this run.")
 @since_option
 @until_option
 @partial_option
@@ -207,7 +203,7 @@ async def redo(runner: CommandRunner, files: FileToolsFacade, *, partial: bool, 
     examples=("filetools restore before-refactoring --dry-run", "filetools restore before-refactoring src"),
     needs_state=True,
 )
-@click.argument("name", shell_complete=suggestions.checkpoints, help="Name of the checkpoint.")
+@click.argument("name", help="Name of the checkpoint.")
 @click.argument("path", required=False, type=ENTRY, help="Only this file or folder.")
 @partial_option
 @dry_run_option

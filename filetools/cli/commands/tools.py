@@ -10,7 +10,6 @@ from typing import Any, Final, Literal, get_args
 
 import click
 
-import filetools.cli.parameters as suggestions
 from filetools.cli.command import command
 from filetools.cli.runner import CHANGING, READING, CommandRunner
 from filetools.cli.terminal import (
@@ -40,7 +39,7 @@ DEFAULT_GROUP: Final = "core"
     CHANGING,
     examples=('filetools call read_file \'{"path": "src/app.py"}\'', "echo '{}' | filetools call list_files -"),
 )
-@click.argument("tool", shell_complete=suggestions.tool_names, help="Name of the tool; 'filetools tools' lists them.")
+@click.argument("tool", help="Name of the tool; 'filetools tools' lists them.")
 @click.argument(
     "arguments", default="{}", metavar="[JSON]", help="Its arguments as a JSON object; - reads standard input."
 )

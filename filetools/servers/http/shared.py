@@ -30,7 +30,6 @@ from filetools.servers.http.live.hub import Hub
 from filetools.servers.http.options import HttpOptions
 from filetools.servers.http.telemetry import Metrics
 from filetools.tools.call_log import CallLog
-from filetools.tools.execution import ParsingRuns
 from filetools.tools.registry import ToolRegistry
 
 CODE_SECONDS: Final = 60.0
@@ -199,8 +198,6 @@ class Shared(Struct, frozen=True, kw_only=True):
     """The editor page, if the extra `editor` is installed."""
     registration: Registration | None = None
     """Records that calls happen."""
-    parsing_runs: ParsingRuns = field(default_factory=ParsingRuns)
-    """Counts the context calls of each parsing run."""
     large_bodies: asyncio.Semaphore = field(default_factory=partial(asyncio.Semaphore, 2))
     """Held while a large body is in memory."""
     closing: asyncio.Event = field(default_factory=asyncio.Event)

@@ -92,17 +92,6 @@ def test_a_state_directory_that_is_not_there_is_not_made_by_reading(
     assert listing(tmp_path) == before
 
 
-def test_completion_leaves_nothing_behind(run: CommandLine, temporary: Path, tmp_path: Path) -> None:
-    (run.folder / ".filetools").mkdir()
-    (run.folder / ".filetools" / "settings.toml").write_text("max_read_bytes = 4\n")
-    before = listing(tmp_path)
-    for line in ("filetools restore ", "filetools read notes.md --version "):
-        words = line.split(" ")
-        more = {"COMP_WORDS": line, "COMP_CWORD": str(len(words) - 1), "_FILETOOLS_COMPLETE": "bash_complete"}
-        assert run(more=more).code == 0
-    assert listing(tmp_path) == before
-
-
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_reading_that_is_ended_leaves_nothing_behind(
     run: CommandLine, temporary: Path, tmp_path: Path, number: signal.Signals

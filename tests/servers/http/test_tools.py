@@ -54,8 +54,7 @@ def test_a_body_that_is_no_object_is_422(server: HttpServer, body: bytes) -> Non
 
 
 def test_an_execution_without_a_tool_is_422(server: HttpServer) -> None:
-    for body in ({}, {"tool": 5}, {"tool": "read_file", "inputs": {}}, {"tool": "read_file", "input": []},
-                 {"tool": "read_file", "input": {"path": "a"}, "parsing_run": 5}):  # fmt: skip
+    for body in ({}, {"tool": 5}, {"tool": "read_file", "inputs": {}}, {"tool": "read_file", "input": []}):
         answer = bearer.post(f"{server.address}/v1/execute", json=body)
         assert (answer.status_code, answer.json()["error_code"]) == (422, "INVALID_ARGUMENT")
 
@@ -186,29 +185,6 @@ async def test_an_execution_that_crashes_is_500_and_tells_nothing_of_it(
     assert (name, envelope) == ("result", answer.json())
     assert "secret" not in answer.text + told.text
     assert "secret" in caplog.text
-
-
-async def test_a_parsing_run_that_asks_too_often_is_429(tmp_path: Path) -> None:
-    asked = {"tool": "fail", "input": {}, "parsing_run": "r1"}
-    async with with_a_context_tool(tmp_path) as client:
-        answers = [await client.post("/v1/execute", json=asked) for _ in range(31)]
-        others = [await client.post("/v1/execute", json=asked | {"parsing_run": run}) for run in ("r2", None)]
-        files = await client.post("/v1/execute", json=asked | {"tool": "list_files"})
-    *let, refused = answers
-    assert [answer.status_code for answer in (*let, *others, files)] == [200] * 33
-    envelope = refused.json()
-    assert (refused.status_code, envelope["error_code"], envelope["retryable"]) == (429, "RATE_LIMITED", True)
-    wait_seconds = envelope["details"]["wait_seconds"]
-    assert 0 < wait_seconds <= 600
-    assert f"wait {wait_seconds} s" in envelope["error"]
-    assert refused.headers["retry-after"] == str(wait_seconds)
-
-
-def test_the_tools_for_context_are_among_those_that_a_parsing_run_is_limited_in(server: HttpServer) -> None:
-    body = {"tool": "get_readme", "input": {"path": ""}, "parsing_run": "r1"}
-    answers = [bearer.post(f"{server.address}/v1/execute", json=body) for _ in range(31)]
-    assert [answer.status_code for answer in answers] == [200] * 30 + [429]
-    assert answers[0].json()["data"]["truncated"] is False
 
 
 async def test_a_call_is_stopped_by_its_name(server: HttpServer) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import secrets
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from functools import partial
@@ -10,6 +11,7 @@ from typing import Annotated, Any, Final
 
 from fastapi import APIRouter, Header, Query, Request
 from fastapi.responses import JSONResponse, Response
+from pydantic import Field
 from pydantic_core import from_json
 
 from filetools.errors import InvalidArgumentError
@@ -17,18 +19,19 @@ from filetools.servers.http.event_stream import EVENT_STREAM, EventStream, event
 from filetools.servers.http.openapi import Described, described_failure, failures
 from filetools.servers.http.problems import Refusal
 from filetools.servers.http.shared import Caller, Calling, Shared, SharedParts
-from filetools.tools.arguments import read_arguments
+from filetools.tools.arguments import Parameters, read_arguments
 from filetools.tools.envelope import failure_envelope
-from filetools.tools.execution import Execution
-from filetools.tools.execution import execute as execute_call
+from filetools.tools.registry import ToolRegistry
 from filetools.tools.tool import AbortSignal
+
+logger = logging.getLogger(__name__)
 
 router: Final = APIRouter(tags=["tools"])
 PATHS: Final = ("/v1/tools/", "/v1/execute")
 """Path prefixes of the routes that call tools."""
 CALL_HEADER: Final = "Filetools-Call"
 """Header with the ID of a call; the response always carries it, even if the server chose the ID."""
-_STATUS: Final = {"UNKNOWN_TOOL": 400, "INVALID_ARGUMENT": 422, "RATE_LIMITED": 429, "INTERNAL": 500}
+_STATUS: Final = {"UNKNOWN_TOOL": 400, "INVALID_ARGUMENT": 422, "INTERNAL": 500}
 _ENVELOPE: Final[dict[str, Any]] = {
     "type": "object",
     "required": ["success"],
@@ -49,7 +52,6 @@ _ANSWERS: Final[Described] = {
     },
     400: _either(400, "There is no such tool."),
     422: _either(422, "The arguments are invalid."),
-    429: {**described_failure(429), **_either(429, "The parsing run has made too many context calls.")},
     500: _either(500, "The tool crashed; the log contains the error."),
 }
 Call = Callable[..., Awaitable[dict[str, Any]]]
@@ -94,6 +96,14 @@ async def call_tool(
     return await _called(shared, name, call, call_name, is_streamed=_is_streamed(caller, accept, name))
 
 
+class Execution(Parameters):
+    """A call that names its tool."""
+
+    tool: str
+    input: dict[str, Any] = Field(default_factory=dict)
+    """The arguments."""
+
+
 @router.post(
     "/v1/execute",
     responses=_ANSWERS,
@@ -114,16 +124,27 @@ async def execute(
 ) -> Response:
     """Call the tool that the body names; otherwise the same as `/v1/tools/{name}`.
 
-    Calls of context tools that name their `parsing_run` are limited to 30 in a run
-    within 10 minutes and 120 a minute in all runs; beyond that the status is 429.
+    If the tool crashes, the error is only "Tool execution failed"; the log says why.
     """
     try:
         wanted, _ = read_arguments(Execution, await _json(request))
     except InvalidArgumentError as error:
         return _bad(error)
-    call = partial(execute_call, caller.registry, wanted, runs=shared.parsing_runs)
+    call = partial(_executed, caller.registry, wanted)
     is_streamed = _is_streamed(caller, accept, wanted.tool)
     return await _called(shared, wanted.tool, call, call_name, is_streamed=is_streamed)
+
+
+async def _executed(registry: ToolRegistry, wanted: Execution, **options: Any) -> dict[str, Any]:
+    envelope = await registry.call(wanted.tool, wanted.input, **options)
+    if envelope.get("error_code") != "INTERNAL":
+        return envelope
+    logger.error("Tool %s failed: %s", wanted.tool, envelope["error"])
+    return envelope | {
+        "error": "Tool execution failed",
+        "suggested_action": "Continue without it; the log says why it failed.",
+        "details": {},
+    }
 
 
 @router.get("/v1/calls")
@@ -164,8 +185,6 @@ async def _called(
         return EventStream(_streamed(call), shared.closing, headers)
     envelope = await call()
     status = 200 if envelope["success"] else _STATUS.get(envelope["error_code"], 200)
-    if status == 429:
-        headers["Retry-After"] = str(envelope["details"].get("wait_seconds", 1))
     return JSONResponse(envelope, status, headers)
 
 
