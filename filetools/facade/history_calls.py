@@ -415,16 +415,14 @@ class HistoryCalls(ActorCalls):
         )
         while tries < MOST_TRIES:
             target = None if aim is None else await aim()
-            make = partial(
-                undoing.make_plan, self._parts, pick, kind, target=target, refused=refused, is_withheld=is_withheld
-            )
+            make = partial(undoing.make_plan, self._parts, pick, kind, target=target, refused=refused)
             plan = await self._parts.workers.run(make)
             touched = plan.touched(self._parts.settings.protected_paths)
             if dry_run or not (plan.is_whole or partly) or not plan.steps:
                 await self._authorise(tool, touched, {}, change=False)
                 if not (plan.is_whole or partly or dry_run):
-                    raise plan.error()
-                return await self._parts.workers.run(partial(plan.result, None, dry_run=dry_run))
+                    raise plan.error(is_withheld)
+                return await self._parts.workers.run(partial(plan.result, None, is_withheld, dry_run=dry_run))
             files = {"files": [file.to_dict() for file in plan.files]}
             allowed = await self._authorise_steps(tool, touched, files, plan.steps, deleted=plan.deleted)
             try:
@@ -438,7 +436,7 @@ class HistoryCalls(ActorCalls):
                 else:
                     raise  # planned again, it would be the same
             else:
-                return await self._runner.afterwards(partial(plan.result, outcome))
+                return await self._runner.afterwards(partial(plan.result, outcome, is_withheld))
         raise ChangedMeanwhileError(touched[0] if touched else ".", MOST_TRIES)
 
 
@@ -528,10 +526,9 @@ def line_ranges(parts: Parts, path: WorkspacePath) -> ProvenanceResult:
 
 
 def _range(found: AuthoredLines, run_of: Callable[[ChangeRecord], Run | None]) -> LineRange:
-    first, last, author = found
-    record = author.record
-    if author.before is not None:
-        return LineRange(first=first, last=last, before=author.before)
+    first, last, record = found
+    if isinstance(record, int):
+        return LineRange(first=first, last=last, before=record)
     actor = EXTERNAL if record is None else record.actor
     run = None if record is None else run_of(record)
     return LineRange(

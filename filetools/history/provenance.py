@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby
 
-from msgspec import Struct
-
 from filetools.content.differences.alignment import MAX_COST, differences
 from filetools.content.differences.myers import common_prefix, common_suffix
 from filetools.content.ends import split_lines
@@ -50,15 +48,9 @@ def lineage(
             return
 
 
-class Author(Struct, frozen=True, kw_only=True):
-    """The author of a line."""
-
-    record: ChangeRecord | None = None
-    """The change; None if it is not recorded yet, or older than the known records."""
-    before: int | None = None
-    """For older lines: the number of the change before which they were written."""
-
-
+Author = ChangeRecord | int | None
+"""Who wrote a line: the change, or the number of a later change if the line is older than the known records; None if the
+change is not recorded yet."""
 AuthoredLines = tuple[int, int, Author]
 """Consecutive lines of one author: number of the first line, from 1, of the last line, and the author."""
 
@@ -85,8 +77,8 @@ class LineHistory:
         parents = self._history.related([record.number for record in records], "parent")
         for record in records:
             self._follow(record, parents.get(record.number, ()))
-        self._change(text, Author() if records else Author(before=now))
-        several = (list(lines) for _, lines in groupby(enumerate(self._authors, start=1), lambda each: id(each[1])))
+        self._change(text, None if records else now)
+        several = (list(lines) for _, lines in groupby(enumerate(self._authors, start=1), lambda each: each[1]))
         return [(lines[0][0], lines[-1][0], lines[0][1]) for lines in several]
 
     def _change(self, text: str, author: Author) -> None:
@@ -107,21 +99,20 @@ class LineHistory:
         if text is None:
             self._lines, self._authors = None, []
             return
-        author = Author(record=record)
         if self._lines is None:
-            older, is_found = Author(before=record.number), record.operation is Operation.FOUND
+            is_found = record.operation is Operation.FOUND
             former = None if record.before is None or is_found else self._text(record.before, record.path)
             if former is None:
-                self._change(text, author if record.before is None and not is_found else older)
+                self._change(text, record if record.before is None and not is_found else record.number)
                 return
-            self._change(former, older)
+            self._change(former, record.number)
         related = self._history.select(RecordFilter(numbers=tuple(parents)), limit=len(parents)) if parents else []
         for parent in reversed(related):
-            for version, by in ((parent.before, author), (parent.after, Author(record=parent))):
+            for version, by in ((parent.before, record), (parent.after, parent)):
                 between = None if version is None else self._text(version, record.path)
                 if between is not None:
                     self._change(between, by)
-        self._change(text, author)
+        self._change(text, record)
 
     def _text(self, version: str, path: str) -> str | None:
         """Return the text of a version; None if it is not kept, or binary."""

@@ -74,7 +74,7 @@ def diff_tree(
     is_known = [has_same_rules or bool(each.actors) or each.change not in ("added", "deleted") for each in differences]
     found = list(compress(differences, is_known))
     none: Iterator[Patch] = repeat((None, None))
-    patches = _patches(parts, actor, found, is_now=new.checkpoint is None, is_exact=is_exact) if patch else none
+    patches = _patches(parts, actor, found, is_exact=is_exact) if patch else none
     changes = [_change(each, *shown) for each, shown in zip(found[:limit], patches, strict=False)]
     return TreeDiffResult(
         old=old.checkpoint.name,
@@ -138,9 +138,7 @@ def _mode(row: SnapshotRow | None) -> str | None:
     return None if row is None or row.mode is None else f"{row.mode:o}"
 
 
-def _patches(
-    parts: Parts, actor: Actor, found: Iterable[Difference], *, is_now: bool, is_exact: bool
-) -> Iterator[Patch]:
+def _patches(parts: Parts, actor: Actor, found: Iterable[Difference], *, is_exact: bool) -> Iterator[Patch]:
     """Yield the diff of each change in git's format, or the reason why it is omitted; neither for folders and links."""
     is_withheld = parts.gatekeeper.policy.withholding(actor, "diff", "read_file") or (lambda _path: False)
     left = MOST_DIFF_CHARACTERS
@@ -161,8 +159,7 @@ def _patches(
             yield None, "too large"
         else:
             try:
-                before = _text(parts, old, is_now=False, is_exact=is_exact)
-                after = _text(parts, new, is_now=is_now, is_exact=is_exact)
+                before, after = (_text(parts, row, is_exact=is_exact) for row in (old, new))
             except FileToolsError:
                 yield None, "not kept"
                 continue
@@ -175,15 +172,15 @@ def _patches(
             yield text, None
 
 
-def _text(parts: Parts, row: SnapshotRow | None, *, is_now: bool, is_exact: bool) -> str | None:
+def _text(parts: Parts, row: SnapshotRow | None, *, is_exact: bool) -> str | None:
     """Return the text of a file, "" for a missing file, None for a binary one.
 
     Raises:
-        FileToolsError: Its bytes are not kept, or the current file has changed.
+        FileToolsError: Its bytes are not kept, and the current file has others.
     """
     if row is None or row.version is None:
         return ""
-    if is_now and not parts.journal.contents.has(row.version):
+    if not parts.journal.contents.has(row.version):
         content, _ = parts.store.read(WorkspacePath(row.path), limit=LARGEST_DIFFED_BYTES)
         if version_of(content) == row.version:
             return compared_text(content, row.path, is_exact=is_exact)

@@ -29,8 +29,6 @@ Outcome = Literal["undone", "unchanged", "kept", "unknown"]
 
 SETTLED: Final = ("undone", "unchanged", "kept")
 """Outcomes of records that count as undone."""
-_NOT_UNDONE: Final = {"unknown": "nobody knows what was there before", "kept": "others use this folder now"}
-"""Why the records of other outcomes are not undone."""
 _KINDS: Final[Mapping[Operation, EntryType]] = {
     Operation.CREATE: "file",
     Operation.MODIFY: "file",
@@ -63,11 +61,6 @@ class UndoFinding(Struct, frozen=True, kw_only=True):
     now: str = ""
     """Current path of the file; empty if there is none."""
     outcome: Outcome | Clash
-
-    @property
-    def reason(self) -> str | None:
-        """Why the records are not undone, in a few words; None if they are."""
-        return self.outcome.reason if isinstance(self.outcome, Clash) else _NOT_UNDONE.get(self.outcome)
 
     @property
     def places(self) -> tuple[str, ...]:

@@ -22,9 +22,8 @@ from filetools.changes.steps.folders import MakeFolderStep, MoveFolder, RemoveFo
 from filetools.changes.steps.look import Look
 from filetools.changes.steps.put_back import PutLink, PutMode, RestoreFolder, opened
 from filetools.changes.steps.step import Step
-from filetools.changes.steps.unsaved import put_beside, unsaved_text
+from filetools.changes.steps.unsaved import unsaved_text
 from filetools.content.facts import inspect
-from filetools.content.formats import TextFormat, decode
 from filetools.editors.documents import changed
 from filetools.errors import ChangedMeanwhileError, EditConflictError, EncodingError, FileToolsError, VersionGoneError
 from filetools.history.draft_tree import Drafted, DraftNode, DraftTree, Origin, within
@@ -117,15 +116,30 @@ def _staying(tree: DraftTree, drafted: Sequence[Drafted], blocked: Mapping[str, 
 
 
 def _obstacle(parts: Parts, tree: DraftTree, one: Drafted) -> Clash | None:
+    path, now, then = WorkspacePath(one.path), one.now, one.then
+    if one.is_swap and not _can_go(tree, one):
+        return _impossible(path)
+    blocking = None if then is None or now is not None else tree.file_above(path)
+    if blocking is not None:
+        return Clash(reason=f"{blocking} is a file now")
     try:
-        if one.then is not None and one.then.version is not None:
-            tree.content(one.then)
+        if then is not None and then.version is not None:
+            tree.content(then)
+        # A document keeps its unsaved text when its file goes.
+        if now is not None and then is not None and now.kind == then.kind == "file":
+            document = parts.view(parts.workspace.key(path)).document
+            if document is not None and document.is_dirty:
+                step = PutFile(path, partial(_decide, tree, one))
+                step.look(parts)
+                step.preview(parts, step.seen)
     except VersionGoneError as exc:
         return Clash.of(exc)
-    if one.is_swap and not _can_go(tree, one):
-        return _impossible(one.path)
-    blocking = None if one.then is None or one.now is not None else tree.file_above(one.path)
-    return _unsaved_clash(parts, tree, one) if blocking is None else Clash(reason=f"{blocking} is a file now")
+    except (EditConflictError, EncodingError) as exc:
+        places = tuple((exc.details or {}).get("conflicts", ()))
+        return Clash(code=exc.code, reason="its document has unsaved text", places=places)
+    except (HeadMovedError, FileToolsError):
+        pass  # somebody is typing, or the file has changed: the step decides
+    return None
 
 
 def in_phases(tree: DraftTree, drafted: list[Drafted]) -> list[list[Drafted]]:
@@ -373,7 +387,7 @@ def plan_unsaved(
     findings: list[UndoFinding] = []
     for path in dict.fromkeys(record.path for record in waiting):
         records = tuple(record for record in waiting if record.path == path)
-        where = parts.workspace.resolve(path)
+        where = WorkspacePath(path)
         key = parts.workspace.key(where)
         document = parts.view(key).document
         if document is None or not document.is_dirty:
@@ -387,46 +401,14 @@ def plan_unsaved(
     return steps, findings
 
 
-def _unsaved_clash(parts: Parts, tree: DraftTree, one: Drafted) -> Clash | None:
-    """Return the conflict of a change with the unsaved text of the file's document; None if there is none."""
-    path, now, then = WorkspacePath(one.path), one.now, one.then
-    if now is None or then is None or not now.kind == then.kind == "file":
-        return None  # a document keeps its unsaved text when its file goes
-    document = parts.view(parts.workspace.key(path)).document
-    if document is None or not document.is_dirty:
-        return None
-    step = PutFile(path, partial(_decide, tree, one))
-    try:
-        step.look(parts)
-        step.preview(parts, step.seen)
-    except (EditConflictError, EncodingError) as exc:
-        places = tuple((exc.details or {}).get("conflicts", ()))
-        line = f" (line {places[0]['line']})" if places else ""
-        return Clash(code=exc.code, reason=f"its document has unsaved text{line}", places=places)
-    except (HeadMovedError, FileToolsError):
-        return None  # somebody is typing, or the file has changed: the step decides
-    return None
-
-
 def _decide_unsaved(records: Sequence[ChangeRecord], parts: Parts, seen: Look) -> PutDecision:
-    """Merge the document's previous text into its current one.
+    """Return the document's previous text, which is merged into its current one.
 
     Raises:
-        EditConflictError: It overlaps text that a person typed since.
         ChangedMeanwhileError: The document was saved or closed after the undo was planned.
     """
-    opened = unsaved_text(parts, seen)
-    after, before = records[0].after, records[-1].before
-    if opened is None or after is None or before is None:
+    before = records[-1].before
+    if before is None or unsaved_text(parts, seen) is None:
         raise ChangedMeanwhileError(seen.path, 1)
-    contents = [parts.journal.contents.get(version) for version in (after, before)]
-    base, proposed = (_text(content, opened.document.text_format, seen.path) for content in contents)
-    plain = PutDecision(content=contents[1], facts=inspect(contents[1], name=seen.path)[0])
-    return put_beside(parts, seen, opened, base, proposed, plain)
-
-
-def _text(content: bytes, form: TextFormat, path: str) -> str:
-    try:
-        return decode(content, form, path=path)
-    except EncodingError:
-        return content.decode("utf-8", "surrogatepass")  # characters that the file's encoding lacks
+    content = parts.journal.contents.get(before)
+    return PutDecision(content=content, facts=inspect(content, name=seen.path)[0], base=records[0].after)

@@ -15,7 +15,7 @@ from contextlib import suppress
 from functools import partial
 from itertools import chain, islice
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Final
 
 from msgspec import Struct, structs
 
@@ -26,9 +26,6 @@ from filetools.changes.steps.folders import MakeFolderStep, MoveFolder, RemoveFo
 from filetools.changes.steps.pipeline import Outcome
 from filetools.changes.steps.put_back import PutLink, PutMode, RestoreFolder, opened
 from filetools.changes.steps.step import Step
-from filetools.content.differences.diff import structured_patch
-from filetools.content.facts import text_of
-from filetools.content.version import version_of
 from filetools.errors import EditConflictError, FileToolsError
 from filetools.history.checkpoints import RestoreTarget, completed
 from filetools.history.draft_tree import Drafted, DraftTree, within
@@ -43,7 +40,7 @@ from filetools.history.undo_steps import (
     with_blocked,
 )
 from filetools.journal.records import History, RecordFilter, Relation, RelationKind
-from filetools.models.history import NotUndone, UndoConflict, UndoneChange, UndoneFile, UndoResult
+from filetools.models.history import UndoConflict, UndoneChange, UndoneFile, UndoResult
 from filetools.models.records import Actor, ChangeRecord
 from filetools.paths.protected import matches_protected
 from filetools.paths.workspace_path import WorkspacePath
@@ -73,8 +70,6 @@ class UndoPlan(Struct, frozen=True):
     """The steps of each transaction."""
     files: tuple[UndoneFile, ...]
     """The result of each step."""
-    is_withheld: IsWithheld
-    """True for paths whose text must not be shown."""
     unread: Sequence[str]
     """Paths that a look at the whole tree could not read."""
 
@@ -99,7 +94,7 @@ class UndoPlan(Struct, frozen=True):
         """True if no change is left out because of a conflict."""
         return not any(isinstance(finding.outcome, Clash) for finding in self.findings)
 
-    def _conflicts(self, *, applied: bool) -> list[UndoConflict]:
+    def _conflicts(self, is_withheld: IsWithheld, *, applied: bool) -> list[UndoConflict]:
         """Return the conflicts: each path once for each reason. With `applied` it is the path after the undo, else before."""
         found: dict[tuple[str, str, str], UndoConflict] = {}
         for finding in self.findings:
@@ -107,26 +102,26 @@ class UndoPlan(Struct, frozen=True):
             if not isinstance(clash, Clash):
                 continue
             sources = {*finding.places, *(record.path for record in finding.records)}
-            is_hidden = any(self.is_withheld(WorkspacePath(each)) for each in sources)
+            is_hidden = any(is_withheld(WorkspacePath(each)) for each in sources)
             places = [] if is_hidden else [*map(dict, clash.places)]
             conflict = UndoConflict(path=path, code=clash.code, reason=clash.reason, numbers=[], conflicts=places)
             known = found.setdefault((path, clash.code, clash.reason), conflict)
             known.numbers.extend(record.number for record in finding.records)
         return list(found.values())
 
-    def _not_undone(self, *, applied: bool) -> list[NotUndone]:
-        """Return the paths that are not undone, and why; for `applied` see `_conflicts`."""
-        several = [(finding.places[0 if applied else -1], finding.reason) for finding in self.findings]
-        reasons = {path: reason for path, reason in several if reason is not None}
-        return [NotUndone(path=path, reason=reason) for path, reason in reasons.items()]
-
     def touched(self, protected: Sequence[str]) -> list[WorkspacePath]:
         """Return the paths that may need an approval: those of the steps, and protected ones inside moved folders."""
         inside = sorted(path for path in map(WorkspacePath, self.changed) if matches_protected(path, protected))
         return list(dict.fromkeys([*(path for step in self.steps for path in step.paths), *inside]))
 
-    def result(self, outcome: Outcome | None, *, dry_run: bool = False) -> UndoResult:
-        """Return the result of the call; `outcome` is None if nothing was changed."""
+    def result(self, outcome: Outcome | None, is_withheld: IsWithheld, *, dry_run: bool = False) -> UndoResult:
+        """Return the result of the call.
+
+        Args:
+            outcome: None if nothing was changed.
+            is_withheld: True for paths whose text must not be shown.
+            dry_run: True if nothing was meant to be changed.
+        """
         # The deletion of a folder has a finding for each of its files. If one is a conflict, so is the deletion.
         changes = {
             record.number: UndoneChange(
@@ -139,9 +134,8 @@ class UndoPlan(Struct, frozen=True):
         return UndoResult(
             changes=[changes[number] for number in sorted(changes, reverse=True)],
             files=list(self.files),
-            conflicts=self._conflicts(applied=outcome is not None),
+            conflicts=self._conflicts(is_withheld, applied=outcome is not None),
             unknown=sorted({one.path for one in self.findings if one.outcome == "unknown"}),
-            not_undone=self._not_undone(applied=outcome is not None),
             unread=list(self.unread),
             dry_run=dry_run,
             number=None if outcome is None or not outcome.records else outcome.records[-1].number,
@@ -149,9 +143,9 @@ class UndoPlan(Struct, frozen=True):
             warnings=[] if outcome is None else list(outcome.warnings),
         )  # fmt: skip
 
-    def error(self) -> EditConflictError:
+    def error(self, is_withheld: IsWithheld) -> EditConflictError:
         """Return the error for an undo with conflicts."""
-        conflicts = self._conflicts(applied=False)
+        conflicts = self._conflicts(is_withheld, applied=False)
         first = conflicts[0]
         more = f", and {len(conflicts) - 1} more" if len(conflicts) > 1 else ""
         return EditConflictError(
@@ -159,7 +153,9 @@ class UndoPlan(Struct, frozen=True):
             path=first.path,
             suggested_action="Look at the conflicts and edit by hand, or undo with partial=True to leave them out.",
             details={
-                "not_undone": [each.to_dict() for each in self._not_undone(applied=False)],
+                "not_undone": [
+                    {"path": each.path, "reason": each.reason} for each in conflicts
+                ],  # not cut with the texts
                 "conflicts": [conflict.to_dict() for conflict in conflicts],
             },
         )
@@ -172,7 +168,6 @@ def make_plan(
     *,
     target: RestoreTarget | None = None,
     refused: Mapping[str, Clash] = MappingProxyType({}),
-    is_withheld: IsWithheld = lambda _path: False,
 ) -> UndoPlan:
     """Plan an undo on the current tree. Call it in a worker thread.
 
@@ -182,7 +177,6 @@ def make_plan(
         kind: Relation of the new records to them.
         target: The checkpoint to restore, if these are all records since then.
         refused: Paths that stay as they are because their change was refused, with the reason.
-        is_withheld: True for paths whose text must not be shown.
 
     Raises:
         FileToolsError: The records cannot be selected, or a current file cannot be read.
@@ -191,7 +185,7 @@ def make_plan(
     def make() -> UndoPlan:
         passed: Sequence[UndoFinding] = ()
         for chosen in islice(pick(parts.journal.history), MOST_PASSED_OVER + 1):
-            plan = _plan(parts, kind, target, refused, is_withheld, chosen, passed)
+            plan = _plan(parts, kind, target, refused, chosen, passed)
             if plan.steps or any(finding.outcome not in SETTLED for finding in plan.findings):
                 break
             passed = plan.findings  # the undo counts them as undone, too
@@ -228,7 +222,6 @@ def _plan(
     kind: RelationKind,
     target: RestoreTarget | None,
     refused: Mapping[str, Clash],
-    is_withheld: IsWithheld,
     chosen: Sequence[ChangeRecord],
     passed: Sequence[UndoFinding],
 ) -> UndoPlan:
@@ -255,13 +248,11 @@ def _plan(
     findings += [*found, *passed]
     planned = [(step, maker.drafted.get(place_of(step))) for maker in makers for step in maker.steps]
     _assign([step for step, _ in planned], findings, kind)
-    shown = [at < MOST_SHOWN_FILES and not any(map(is_withheld, _sources(*one))) for at, one in enumerate(planned)]
     return UndoPlan(
         findings=findings,
         changed=tuple(path for maker in makers for path in maker.drafted),
         phases=tuple(tuple(maker.steps) for maker in makers if maker.steps),
-        files=tuple(_file_of(tree, *one, shown=is_shown) for one, is_shown in zip(planned, shown, strict=True)),
-        is_withheld=is_withheld,
+        files=tuple(_file_of(tree, step, drafted) for step, drafted in planned),
         unread=() if target is None else target.seen.unread,
     )
 
@@ -293,24 +284,13 @@ _ACTIONS: Final[Mapping[type[Step], str]] = {
     RemoveFolderStep: "delete_directory",
     PutMode: "set_mode",
 }
-MOST_SHOWN_FILES: Final = 20
-"""Files whose hunks are part of a result."""
-LARGEST_SHOWN_BYTES: Final = 256 * 1024
 
 
-def _sources(step: Step, drafted: Drafted | None) -> list[WorkspacePath]:
-    """Return the path of a step and, if its text is in another file now, the path of that file."""
-    origin = None if drafted is None or drafted.then is None else drafted.then.origin
-    return [place_of(step)] if origin is None else [place_of(step), WorkspacePath(origin.path)]
-
-
-def _file_of(tree: DraftTree, step: Step, drafted: Drafted | None, *, shown: bool) -> UndoneFile:
-    """Return the result of a step; with `shown` also the hunks of a text."""
+def _file_of(tree: DraftTree, step: Step, drafted: Drafted | None) -> UndoneFile:
+    """Return the result of a step."""
     now: str | None = None
     then: str | None = None
-    if isinstance(step, PutLink | PutMode):
-        now, then = (None if text is None else version_of(text) for text in (step.now, step.then))
-    elif drafted is not None and isinstance(step, PutFile | RemoveFile):
+    if drafted is not None and isinstance(step, PutFile | RemoveFile | PutLink):
         now, then = (None if node is None else tree.version(node) for node in (drafted.now, drafted.then))
     action = _ACTIONS.get(type(step), "delete")
     if isinstance(step, PutFile):
@@ -324,22 +304,7 @@ def _file_of(tree: DraftTree, step: Step, drafted: Drafted | None, *, shown: boo
         "old_path": step.paths[0] if isinstance(step, MoveFile | MoveFolder) else None,
         "version": then,
         "replaced_version": now,
-        "structured_patch": _hunks(tree, drafted) if shown and drafted and isinstance(step, PutFile) else [],
     })  # fmt: skip
-
-
-def _hunks(tree: DraftTree, drafted: Drafted) -> list[dict[str, Any]]:
-    """Return the hunks between two texts; none for a file that is created, deleted or cannot be shown."""
-    if drafted.now is None or drafted.then is None:
-        return []
-    try:
-        contents = [tree.content(node) for node in (drafted.now, drafted.then)]
-        if max(map(len, contents)) > LARGEST_SHOWN_BYTES:
-            return []
-        now, then = (text_of(content, name=drafted.path) for content in contents)
-    except FileToolsError:
-        return []  # the hunks only help to read the result
-    return [] if now is None or then is None else [hunk.to_dict() for hunk in structured_patch(now, then)]
 
 
 async def carry_out(

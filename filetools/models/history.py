@@ -35,13 +35,11 @@ class UndoneFile(Result):
         "link",
         "set_mode",
     ]
-    """link: create or redirect a symbolic link; set_mode: change a folder's mode. Their versions are those of their texts."""
+    """link: create or redirect a symbolic link, whose version is that of its target; set_mode: change a folder's mode."""
     old_path: str | None = None
     version: str | None = None
     """Version after the undo."""
     replaced_version: str | None = None
-    structured_patch: list[dict[str, Any]] = Field(default_factory=list)
-    """Hunks of the written change, if it is text and not too large."""
 
 
 class UndoConflict(Result):
@@ -55,14 +53,6 @@ class UndoConflict(Result):
     """Overlapping texts: `ours` is the current text, `theirs` the previous one, with base and line."""
 
 
-class NotUndone(Result):
-    """A path at which something stays as it is."""
-
-    path: str
-    reason: str
-    """Why, in a few words."""
-
-
 class UndoResult(ChangeResult):
     """What `undo`, `redo` or `restore` did, or in a dry run would do; no changes if there was nothing to undo."""
 
@@ -73,8 +63,6 @@ class UndoResult(ChangeResult):
     """Changes that were skipped; without `partial`, an undo with conflicts changes nothing."""
     unknown: list[str] = Field(default_factory=list)
     """Paths left unchanged because their previous state or their origin is unknown."""
-    not_undone: list[NotUndone] = Field(default_factory=list)
-    """Everything that could not be undone, each path once: conflicts, unknown paths, and folders that others use now."""
     unread: list[str] = Field(default_factory=list)
     """If the whole tree was read before: paths that could not be read, or that kept changing."""
     dry_run: bool = False

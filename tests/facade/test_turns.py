@@ -303,9 +303,7 @@ async def test_changes_of_two_processes_are_published_once_each_in_their_order(t
                 await mine.append_file("shared.txt", f"{name} {number}\n")
 
         await asyncio.gather(work(first, "ann"), work(second, "bob"))
-        async with asyncio.timeout(30):
-            while any(len(events) < 80 for events in heard):
-                await asyncio.sleep(0.01)
+        await steps_until(lambda: all(len(events) >= 80 for events in heard))
     for events in heard:
         numbers = [event.to_dict()["seq"] for event in events]
         assert numbers == sorted(set(numbers))
@@ -342,9 +340,7 @@ async def test_a_thread_that_the_system_refuses_keeps_no_call_from_its_turn(
         busy, is_over = inside.busy_threads(files)
         monkeypatch.setattr(threading.Thread, "start", refuse)
         write = asyncio.create_task(files.write_file("a.txt", "two\n"))
-        async with asyncio.timeout(30):
-            while not refused_threads:
-                await asyncio.sleep(0.001)
+        await steps_until(lambda: refused_threads)
         is_over.set()
         await asyncio.gather(write, *busy)
     assert (tmp_path / "a.txt").read_text() == "two\n"

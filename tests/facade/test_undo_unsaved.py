@@ -57,6 +57,19 @@ async def test_an_agents_part_of_unsaved_text_is_taken_back_and_put_back(
     assert (tmp_path / "a.txt").read_text() == LINES
 
 
+async def test_an_agents_part_is_taken_back_beside_characters_that_the_encoding_of_the_file_lacks(
+    files: FileToolsFacade, tmp_path: Path
+) -> None:
+    ann, alice = files.for_actor(ANN), files.for_actor(ALICE)
+    (tmp_path / "l.txt").write_bytes("caf\xe9 cr\xe8me\ntwo\nthree\n".encode("latin-1"))
+    opened = await ann.buffers.open("l.txt")
+    typed = opened.text.replace("two", "\u20ac and \u0142")
+    await ann.buffers.change(opened.handle, text=typed, buffer_version=opened.buffer_version)
+    await alice.edit_file("l.txt", [Edit(old="\u20ac and \u0142", new="\u20ac or \u0142")])
+    assert [change.outcome for change in (await alice.undo()).changes] == ["undone"]
+    assert (await ann.buffers.read(opened.handle)).text == typed
+
+
 async def test_after_the_save_it_is_taken_back_from_the_file(
     files: FileToolsFacade, document: BufferResult, tmp_path: Path
 ) -> None:

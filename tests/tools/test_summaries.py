@@ -52,14 +52,14 @@ def hunk(*lines: str, at: int = 1) -> dict[str, Any]:
          "a · added · version aaaaaaaaaaaa\nb → c · moved · version aaaaaaaaaaaa\nd · deleted\n"
          "[3 files · dry run: nothing was written]"),
         ("undo_changes", {
-            "changes": [{"outcome": "undone"}, {"outcome": "kept"}],
-            "files": [{"path": "a", "action": "write", "version": OLD, "replaced_version": NEW,
-                       "structured_patch": [hunk("-y", "+x")]}],
+            "changes": [{"outcome": "undone", "path": "a"}, {"outcome": "kept", "path": "c"}],
+            "files": [{"path": "a", "action": "write", "version": OLD, "replaced_version": NEW}],
             "conflicts": [{"path": "b", "reason": "others changed it"}],
-            "not_undone": [{"path": "c", "reason": "others use it"}], "unread": ["d"], "number": 6,
+            "unknown": ["e"], "unread": ["d"], "number": 6,
         },
-         "a · write · version bbbbbbbbbbbb · was aaaaaaaaaaaa\n@@ -1,1 +1,1 @@\n-y\n+x\nconflict: b: others changed it\n"
-         "not undone: c: others use it\ncould not be read: d\n[1 of 2 changes undone · change 6]"),
+         "a · write · version bbbbbbbbbbbb · was aaaaaaaaaaaa\nconflict: b: others changed it\n"
+         "not undone: e: nobody knows what was there before\nnot undone: c: others use it now\n"
+         "could not be read: d\n[1 of 2 changes undone · change 6]"),
         ("move_file", {"source": "a", "destination": "a", "version": NEW}, "[a → a · there already · version aaaaaaaaaaaa]"),
         ("delete_file", {"path": "a", "deleted_version": OLD, "entries": 1}, "[a · deleted · was bbbbbbbbbbbb]"),
         ("write_multiple", {"results": [{"path": "a", "bytes_written": 0, "created": True, "version": NEW}], "number": 8},

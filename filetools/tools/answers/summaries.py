@@ -102,11 +102,12 @@ def _patch(data: Data) -> Summary:
 
 
 def _undo(data: Data) -> Summary:
-    rows: list[Row] = [(_undone(each), each.get("structured_patch", ())) for each in data.get("files", ())]
+    rows: list[Row] = [(_undone(each), ()) for each in data.get("files", ())]
     rows += [(f"conflict: {each['path']}: {each['reason']}", ()) for each in data.get("conflicts", ())]
-    rows += [(f"not undone: {each['path']}: {each['reason']}", ()) for each in data.get("not_undone", ())]
-    rows += [(f"could not be read: {path}", ()) for path in data.get("unread", ())]
     changes = data.get("changes", ())
+    rows += [(f"not undone: {path}: nobody knows what was there before", ()) for path in data.get("unknown", ())]
+    rows += [(f"not undone: {each['path']}: others use it now", ()) for each in changes if each["outcome"] == "kept"]
+    rows += [(f"could not be read: {path}", ()) for path in data.get("unread", ())]
     if not changes:
         return ("nothing to undo",), rows
     undone = sum(each["outcome"] == "undone" for each in changes)
