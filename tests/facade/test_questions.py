@@ -296,11 +296,11 @@ async def test_a_save_writes_no_text_that_others_typed_while_a_person_was_asked(
         handle = await typed(files, "one TYPED\n")
         shown: list[str | None] = []
 
-        async def decide(request: ApprovalRequest) -> str:
+        async def decide(request: ApprovalRequest) -> ApprovalDecision:
             shown.append(request.diff)
             if len(shown) == 1:
                 await typed(files, "EVIL\n")
-            return "allow" if len(shown) == 1 else "deny"
+            return ApprovalDecision(answer="allow" if len(shown) == 1 else "deny")
 
         files.answer_approvals(decide)
         await refused("APPROVAL_DENIED", files.for_actor(EDITOR).buffers.save(handle))
