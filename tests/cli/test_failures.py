@@ -46,7 +46,7 @@ async def make_history(folder: Path) -> None:
 
 def test_a_name_that_is_not_utf_8_is_shown_by_its_byte_and_what_to_do_is_said(run: CommandLine) -> None:
     told = run("read", os.fsdecode(b"caf\xe9")).error
-    assert "Invalid path 'caf\\udce9': it is not UTF-8\n" in told
+    assert "Invalid path 'caf\\xe9': it is not UTF-8\n" in told
     assert "rename it with another program" in told
 
 
