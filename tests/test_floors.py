@@ -28,7 +28,7 @@ PLANTED: list[tuple[Rule, str, str]] = [
     (house.is_named_after_a_thing, "stores/local.py", "class LockManager: ..."),
     (house.is_named_after_a_thing, "stores/local.py", "def f():\n    class PathUtils: ..."),
     (house.leaves_packages_to_their_owner, "changes/steps/pipeline.py", "from pyee.asyncio import AsyncIOEventEmitter"),
-    (house.leaves_packages_to_their_owner, "changes/steps/pipeline.py", "import sqlite3"),
+    (house.leaves_packages_to_their_owner, "journal/records.py", "import sqlite3"),
     (house.imports_only_what_is_declared, "changes/steps/pipeline.py", "import requests"),
     (house.imports_only_what_is_declared, "changes/steps/pipeline.py", "from rich.text import Text"),
     (

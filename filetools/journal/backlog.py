@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple
 from msgspec import Struct
 
 from filetools.journal.records import NEVER_IN_FILE
-from filetools.journal.storage.database import Connection, Database
+from filetools.journal.storage.database import Connection, TableAccess
 from filetools.journal.storage.schema import NEWEST
 from filetools.models.words import VERSION_PREFIX
 
@@ -117,11 +117,8 @@ class KeptFile(NamedTuple):
     mode: int
 
 
-class Backlog:
+class Backlog(TableAccess):
     """Paths that mirrors lack, in an embedded journal."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
 
     def since(self, number: int, *, limit: int = 1000) -> tuple[list[BacklogEntry], dict[int, KeptFile]]:
         """Return the paths of the records after a number, both of a move, in the order of the records.
@@ -209,11 +206,8 @@ class Backlog:
         self._database.change(_ADD, rows)
 
 
-class Mirrors:
+class Mirrors(TableAccess):
     """The mirrors of the root of an embedded journal."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
 
     def register(self, place: str) -> MirrorRow:
         """Return the row of a mirror, registering it if it is new; it follows records made after its first registration."""

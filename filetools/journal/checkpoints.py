@@ -18,7 +18,7 @@ from typing import Any, Final
 from msgspec import Struct, structs
 
 from filetools.journal.storage.contents import VERSION_TEXT, digest_of
-from filetools.journal.storage.database import Connection, Database
+from filetools.journal.storage.database import Connection, TableAccess
 from filetools.journal.storage.schema import NEWEST
 from filetools.models.words import EntryType
 
@@ -120,11 +120,8 @@ class Comparison(Struct, frozen=True, kw_only=True):
     """Rows of the snapshot whose bytes may not be kept."""
 
 
-class Checkpoints:
+class Checkpoints(TableAccess):
     """Checkpoints of an embedded journal."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
 
     def compare(self, scope: str, snapshot: int | None = None) -> Comparison:
         """Compare the tree with a snapshot.

@@ -63,11 +63,10 @@ _MOVE_DOCUMENT: Final = "UPDATE OR IGNORE documents SET key = ?, path = ? WHERE 
 
 
 class HeadMovedError(Exception):
-    """Raised if something, such as an open document, has changed since it was read. Nothing was recorded; read it again."""
+    """Raised with a path if something, such as its open document, has changed since it was read: read it again.
 
-    def __init__(self, path: str) -> None:
-        super().__init__(path)
-        self.path = path
+    Nothing was recorded.
+    """
 
 
 class CommitDraft(Struct, frozen=True, kw_only=True):
@@ -129,8 +128,7 @@ class Recorder:
         """Insert the record of a change, with its contents, and move open documents and the rows of a whole folder."""
         synced = _synced(change, unsynced)
         row = record_row(change, actor, now=now, batch=batch, opening=self._opening, synced=synced)
-        number = connection.execute(INSERT_RECORD, (None, *row)).lastrowid
-        assert number is not None
+        (number,) = connection.execute(INSERT_RECORD, (None, *row)).fetchone()
         self._contents.record(connection, number, before=change.before, after=change.after, content=change.content)
         _move_documents(connection, change)
         if change.operation is Operation.MOVE_DIRECTORY and change.old_key is not None and change.old_path is not None:

@@ -26,7 +26,7 @@ from filetools.journal.records import RECORD_COLUMNS, Change, History, Marks, re
 from filetools.journal.retention import Retention
 from filetools.journal.seen_versions import SeenVersions
 from filetools.journal.storage.birth import DATABASE_NAME, boot_id, file_id, mark_of, sync_directory
-from filetools.journal.storage.contents import LARGEST_ROW_BYTES, BlobFolder, Contents, version_from
+from filetools.journal.storage.contents import LARGEST_ROW_BYTES, BlobFolder, Contents, digest_of, version_from
 from filetools.journal.storage.database import TRANSLATED, Connection, Database
 from filetools.journal.storage.schema import FIRST_PENDING, IS_MOVING, NEWEST
 from filetools.journal.table import Table
@@ -36,15 +36,12 @@ from filetools.models.words import Durability
 
 _log = logging.getLogger(__name__)
 Records = tuple[ChangeRecord, ...]
-_VIEW_COLUMNS: Final = (
-    f"EXISTS (SELECT 1 FROM records INDEXED BY records_moving WHERE {IS_MOVING} AND"
+_VIEW: Final = (
+    f"SELECT EXISTS (SELECT 1 FROM records INDEXED BY records_moving WHERE {IS_MOVING} AND"
     " ((?1 > key || '/' AND ?1 < key || '0') OR (?1 > old_key || '/' AND ?1 < old_key || '0'))),"
     " heads.path, heads.version, heads.size, heads.mode, heads.number, CASE WHEN heads.number > ?2 THEN heads.applied"
     " ELSE heads.applied AND NOT EXISTS (SELECT 1 FROM unrestored WHERE number = heads.number) END,"
     f" {DOCUMENT_COLUMNS}"
-)
-_VIEW: Final = (
-    f"SELECT {_VIEW_COLUMNS}"
     " FROM (SELECT 1) LEFT JOIN heads ON heads.key = ?1 LEFT JOIN documents ON documents.key = ?1"
 )
 _RECORDS: Final = (
@@ -158,7 +155,7 @@ class Journal:
         self.own_position, self.others_position = -1, 0
         """Number of this process's newest record, -1 if there is none; and the number up to which gaps between own records
         show that other processes may have recorded changes."""
-        self.retention = Retention(database, blobs)
+        self.retention = Retention(database, self.contents)
         (self._power_cut,) = database.row("SELECT coalesce(max(number), 0) FROM unrestored")
 
     def view(self, key: str) -> View:
@@ -263,7 +260,7 @@ class Journal:
             )
         except Exception as exc:  # noqa: BLE001 - returned, and raised to the draft's caller
             if isinstance(exc, DiskFullError) and large:
-                self.contents.take_back(large)
+                self.contents.remove_unused([digest_of(version) for version in large])
             if len(drafts) == 1 or (isinstance(exc, FileToolsError) and not isinstance(exc, DiskFullError)):
                 return [exc, *(copy.copy(exc) for _ in drafts[1:])]
             # One draft cannot be stored, for example because a name is not valid text or the disk is full.

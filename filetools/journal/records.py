@@ -17,7 +17,7 @@ from msgspec import Struct, structs
 from filetools.errors import StateDamagedError
 from filetools.journal.documents import Document, DocumentChange
 from filetools.journal.storage.contents import digest_of, version_from
-from filetools.journal.storage.database import Arguments, Connection, Database
+from filetools.journal.storage.database import Arguments, Connection, Database, TableAccess
 from filetools.journal.storage.schema import IS_PENDING, IS_UNSYNCED, NO_NUMBER, REMOVES_FOLDER
 from filetools.journal.tree_rows import Identity, bounds_below
 from filetools.models.records import EXTERNAL, Actor, ChangeRecord, Operation, RecordState
@@ -79,6 +79,7 @@ RECORD_COLUMNS: Final = (
 )
 INSERT_RECORD: Final = (
     f"INSERT INTO records ({RECORD_COLUMNS}, synced) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
+    " RETURNING number"
 )
 SELECT_RECORD: Final = f"SELECT {RECORD_COLUMNS} FROM records"
 NEVER_IN_FILE: Final = 2
@@ -334,11 +335,8 @@ class RecordFilter(Struct, frozen=True, kw_only=True):
     """True for undos only, False for all but undos."""
 
 
-class History:
+class History(TableAccess):
     """Past records of an embedded journal."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
 
     def select(self, wanted: RecordFilter, *, limit: int = 1000) -> list[ChangeRecord]:
         """Return records that are applied or in an unsaved document, newest first, without files that were merely found.

@@ -18,7 +18,7 @@ from msgspec import Struct
 
 from filetools.journal.checkpoints import Checkpoints, forget_checkpoints
 from filetools.journal.seen_versions import tidy_seen_versions
-from filetools.journal.storage.contents import IS_BLOB, IS_FREE, BlobFolder, remove_unused
+from filetools.journal.storage.contents import IS_BLOB, IS_FREE, Contents
 from filetools.journal.storage.database import Connection, Database, slices
 from filetools.journal.storage.schema import FIRST_PENDING, NO_NUMBER, REMOVES_FOLDER
 from filetools.journal.table import Table, release_bytes
@@ -100,9 +100,9 @@ Content = tuple[int, int, int]
 class Retention:
     """Keeps one journal within limits; used by one thread at a time."""
 
-    def __init__(self, database: Database, blobs: BlobFolder) -> None:
+    def __init__(self, database: Database, contents: Contents) -> None:
         self._database = database
-        self._blobs = blobs
+        self._contents = contents
         self._checkpoints = Checkpoints(database)
         self._swept_at: float | None = None
 
@@ -184,7 +184,9 @@ class Retention:
         for some in slices(doomed, SLICE):
             # Still behind the gate: a commit that relies on one of these files looks for it there, and writes it again.
             work_on_some = partial(work, some)
-            self._database.write(work_on_some, durable=False, afterwards=self._blobs.remove, may_use_reserve=True)
+            self._database.write(
+                work_on_some, durable=False, afterwards=self._contents.blobs.remove, may_use_reserve=True
+            )
 
     def _sweep(self) -> None:
         now = time.monotonic()
@@ -197,5 +199,5 @@ class Retention:
         self._database.write(unfinished, durable=False, may_use_reserve=True)
         keys = self._database.rows(f"SELECT key FROM tree WHERE {_UNMENTIONED}")
         self._database.change(_FORGET_ROW, keys, may_use_reserve=True)
-        for names in slices(self._blobs.sweep(), SLICE):
-            remove_unused(self._database, self._blobs, map(bytes.fromhex, names))
+        for names in slices(self._contents.blobs.sweep(), SLICE):
+            self._contents.remove_unused(map(bytes.fromhex, names))

@@ -9,7 +9,7 @@ from typing import Final
 from msgspec import Struct
 
 from filetools.journal.storage.contents import digest_of, version_from
-from filetools.journal.storage.database import Connection, Database, slices
+from filetools.journal.storage.database import Connection, Database, TableAccess, slices
 from filetools.models.records import Actor
 
 MOST_SEEN: Final = 10_000
@@ -50,11 +50,8 @@ class SeenVersion(Struct, frozen=True, kw_only=True):
     """Codec that the actor named for the text; None if it follows from the bytes."""
 
 
-class SeenVersions:
+class SeenVersions(TableAccess):
     """The read tracker's rows in an embedded journal."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
 
     def of(self, owner: str) -> list[tuple[str, SeenVersion]]:
         """Return an actor's (key, row) pairs, the oldest first."""

@@ -12,7 +12,7 @@ import msgspec
 from msgspec import Struct, structs
 
 from filetools.journal.storage.contents import digest_of
-from filetools.journal.storage.database import Connection, Database
+from filetools.journal.storage.database import Connection, TableAccess
 from filetools.paths.ignore import IGNORE_FILE
 
 RowKind = Literal["file", "directory", "symlink", "other", "absent"]
@@ -303,11 +303,8 @@ class Looked(Struct, frozen=True):
     """Paths of the ignored files that git tracked."""
 
 
-class TreeIndex:
+class TreeIndex(TableAccess):
     """The tree table of an embedded journal, outside of turns."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
 
     def looked(self) -> Looked | None:
         """Return the newest look at the whole tree; None if there was none, so that rows may be missing."""

@@ -151,7 +151,7 @@ async def test_on_a_full_disk_files_are_deleted_and_moved_and_nothing_is_lost(di
             await files.write_file("b.txt", LARGE)
         (disk / "filler").unlink()
         kept = inside.parts(files).journal.contents
-        await steps_until(lambda: kept.has(version(LARGE[::-1])), 20)
+        await steps_until(lambda: kept.has(version(LARGE[::-1])))
         for content in (b"known", LARGE, LARGE[::-1]):
             assert kept.get(version(content)) == content
     shutil.rmtree(disk / ".filetools/state/blobs")

@@ -25,7 +25,7 @@ from filetools.models.records import Actor
 from filetools.models.searching import ListResult
 from tests.support.crashing import QUIET, grow
 from tests.support.dose import dose
-from tests.support.opened import outcome_of, until_watched
+from tests.support.opened import outcome_of, steps_until, until_watched
 
 ALICE = Actor(kind="agent", id="alice", session="s1")
 BOB = Actor(kind="editor", id="bob", session="w1")
@@ -293,9 +293,7 @@ async def test_a_tree_follows_changes_of_another_opening_of_the_root(
 
         await asyncio.gather(work(files, Random(seed)), work(second, Random(-seed - 1)))
         await second.write_file("last.txt", "1")
-        async with asyncio.timeout(60):
-            while "last.txt" not in paths(tree):
-                await asyncio.sleep(0.01)
+        await steps_until(lambda: "last.txt" in paths(tree))
     assert await tree.refresh(files)
     await assert_as_listed(tree, files)
 
@@ -309,9 +307,7 @@ async def test_a_tree_follows_changes_by_other_programs(tmp_path: Path) -> None:
         assert await tree.refresh(watching)
 
         async def shows(*wanted: str) -> None:
-            async with asyncio.timeout(60):
-                while paths(tree) != list(wanted):
-                    await asyncio.sleep(0.01)
+            await steps_until(lambda: paths(tree) == list(wanted))
 
         (tmp_path / "new/inner").mkdir(parents=True)
         (tmp_path / "new/inner/x.txt").write_text("x")

@@ -40,8 +40,7 @@ async def attended(files: FileToolsFacade, person: Person | None = None) -> None
 
 async def is_known(files: FileToolsFacade) -> None:
     """Wait until other processes can know that somebody here answers."""
-    while not await files._parts.workers.run(lambda: is_told_of(files, listens=True)):
-        await asyncio.sleep(0.002)
+    await steps_until(lambda: files._parts.workers.run(lambda: is_told_of(files, listens=True)))
 
 
 async def lease_ended(files: FileToolsFacade) -> None:

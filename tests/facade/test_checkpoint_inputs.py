@@ -12,7 +12,7 @@ import pytest
 
 import filetools
 from tests.support.exact_trees import ALONE, run
-from tests.support.opened import recorded
+from tests.support.opened import recorded, steps_until
 from tests.support.storms.pictures import on_disk
 
 TERABYTE = 1 << 40
@@ -58,8 +58,7 @@ async def test_with_a_watcher_a_sparse_terabyte_holds_up_no_news_of_others(root:
             run(root, "truncate -s 1T disk.img; echo more >> src/a.py")
         except subprocess.CalledProcessError:
             pytest.skip("no file of a terabyte can be made here")
-        while "src/a.py" not in told:
-            await asyncio.sleep(0.01)
+        await steps_until(lambda: "src/a.py" in told)
 
 
 async def test_pipes_and_sockets_are_neither_read_nor_waited_for(root: Path) -> None:

@@ -33,6 +33,7 @@ from tests.support.crashing import (
 )  # fmt: skip
 from tests.support.exact_trees import on_disk
 from tests.support.inside import heads_below
+from tests.support.opened import steps_until
 
 ANN = Actor(kind="editor", id="ann")
 
@@ -59,9 +60,7 @@ def test_after_a_death_in_the_recovery_of_a_death_everything_is_old_or_new(name:
     grow(tmp_path / "root", BEFORE)
 
     async def settle(files: FileToolsFacade) -> None:
-        async with asyncio.timeout(60):
-            while not await is_settled(files, files._parts.workspace.root):
-                await asyncio.sleep(0.005)
+        await steps_until(lambda: is_settled(files, files._parts.workspace.root))
 
     for first in deaths(tmp_path / "root", action, most=1, about=name):
         allowed = [wanted] if first.acknowledged else [BEFORE, wanted]
@@ -147,9 +146,8 @@ async def file_and_document(root: Path) -> tuple[Found, list[str]]:
     async with recovered(root) as files:
         parts = files._parts
         heads = dict(heads_below(parts.journal, ""))
-        async with asyncio.timeout(60):
-            while heads and any(each.base != heads.get(each.path) for each in parts.journal.documents.all()):
-                await asyncio.sleep(0.005)
+        every = parts.journal.documents.all
+        await steps_until(lambda: not heads or all(each.base == heads.get(each.path) for each in every()))
         documents = parts.journal.documents.all()
         shown = parts.documents.newest(documents[0].id) if documents else None
         entries = (await files.versions("a.txt")).versions

@@ -18,8 +18,8 @@ from tests.support.opened import watched
 ANN = Actor(kind="editor", id="ann")
 
 
-async def there_and_back(files: FileToolsFacade, root: Path, seed: int, *, calls: bool) -> None:
-    """Make a checkpoint, change the tree, restore and redo."""
+async def there_and_back(files: FileToolsFacade, root: Path, seed: int, *, calls: int = 0) -> None:
+    """Make a checkpoint, change the tree, each time with a number of calls, restore and redo."""
     program, ann = Program(root, seed), files.for_actor(ANN)
     program.grow(14)
     first = on_disk(root)
@@ -28,8 +28,7 @@ async def there_and_back(files: FileToolsFacade, root: Path, seed: int, *, calls
     deeds = []
     for _ in range(3):
         deeds += program.change(4)
-        if calls:
-            deeds.append(await called(ann, random.Random(f"{seed}-{len(deeds)}")))
+        deeds += [await called(files, random.Random(f"{seed}-{len(deeds)}-{number}")) for number in range(calls)]
     later = on_disk(root)
     result = await ann.restore("before")
     assert differences(on_disk(root), first) == {}, deeds
@@ -43,14 +42,24 @@ async def there_and_back(files: FileToolsFacade, root: Path, seed: int, *, calls
 
 
 async def called(files: FileToolsFacade, chance: random.Random) -> str:
-    """Make one call; some are refused, as they must be."""
+    """Make one call as an agent or a person; some are refused, as they must be."""
     one, other = ("/".join(chance.choices(NAMES, k=chance.randint(1, 2))) for _ in range(2))
+    ann = files.for_actor(ANN)
+    agent = files.for_actor(Actor(kind="agent", id=chance.choice("bc"), session="s", call=f"{chance.random()}"))
+    since = chance.randint(1, max(1, (await files.checkpoint("now", replace=True)).number))
     acts: dict[str, Callable[[], Awaitable[object]]] = {
-        "write": lambda: files.write_file(one, "called\n"),
-        "delete": lambda: files.delete_file(one),
-        "delete folder": lambda: files.delete_directory(one, recursive=True),
-        "move": lambda: files.move_file(one, other, overwrite=True),
-        "make folder": lambda: files.create_directory(one),
+        "write": lambda: agent.write_file(one, "called\n"),
+        "append": lambda: agent.append_file(one, f"{chance.random()}\n"),
+        "delete": lambda: agent.delete_file(one),
+        "delete folder": lambda: agent.delete_directory(one, recursive=True),
+        "move": lambda: agent.move_file(one, other, overwrite=True),
+        "make folder": lambda: agent.create_directory(one),
+        "undo": agent.undo,
+        "redo": agent.redo,
+        "undo since": lambda: agent.undo(since=since, partial=True),
+        "undo of all": lambda: ann.undo(actor="*"),
+        "redo of ann": ann.redo,
+        "restore": lambda: ann.restore(chance.choice(["before", "now"])),
     }
     act = chance.choice(sorted(acts))
     try:
@@ -60,9 +69,9 @@ async def called(files: FileToolsFacade, chance: random.Random) -> str:
     return f"called {act} {one} {other}"
 
 
-@pytest.mark.parametrize("calls", [False, True])
+@pytest.mark.parametrize("calls", [0, 1, 6])
 @pytest.mark.parametrize("seed", range(dose(3)))
-async def test_what_was_done_while_nobody_watched(tmp_path: Path, seed: int, calls: bool) -> None:
+async def test_what_was_done_while_nobody_watched(tmp_path: Path, seed: int, calls: int) -> None:
     async with filetools.open(tmp_path, settings=ALONE) as files:
         await there_and_back(files, tmp_path, 10_000 * calls + seed, calls=calls)
 
@@ -70,7 +79,7 @@ async def test_what_was_done_while_nobody_watched(tmp_path: Path, seed: int, cal
 @pytest.mark.parametrize("seed", range(dose(3)))
 async def test_what_programs_did_under_the_eyes_of_a_watcher(tmp_path: Path, seed: int) -> None:
     async with watched(tmp_path) as (files, _):
-        await there_and_back(files, tmp_path, 20_000 + seed, calls=False)
+        await there_and_back(files, tmp_path, 20_000 + seed)
 
 
 @pytest.mark.parametrize("seed", range(dose(3)))

@@ -23,7 +23,7 @@ from tests.support import inside
 from tests.support.dose import dose
 from tests.support.exact_trees import ALONE, run
 from tests.support.inside import parts
-from tests.support.mirror_worlds import Hang
+from tests.support.mirror_worlds import Hang, caught_up
 from tests.support.opened import (
     ScriptedOpening,
     all_seen,
@@ -331,9 +331,7 @@ async def test_a_mirror_that_is_filled_gets_recorded_files_that_are_away_for_an_
         await files.look()  # otherwise there is one before the mirror is filled
     run(root, "mv src ../away; mkdir src; echo other > src/b.txt")
     async with filetools.open(root, mirror=mirror, settings=ALONE) as files:
-        async with asyncio.timeout(60):
-            while (await files.status())["mirrors"]["mirror"] != {"state": "ready", "behind": 0, "last_error": None}:
-                await asyncio.sleep(0.01)
+        await caught_up(files)
         run(root, "rm -r src; mv ../away src")
         await files.look()
         assert await recorded(files) == [

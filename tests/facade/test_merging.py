@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +16,7 @@ from filetools.settings import Settings
 from filetools.tools.dialects import CLAUDE_CODE
 from tests.support.crashing import QUIET
 from tests.support.dialects import Session
+from tests.support.opened import steps_until
 
 BASE: Final = "one\nthe quick brown fox\nthree\n"
 MINE, OTHERS = BASE.replace("quick", "slow"), BASE.replace("fox", "wolf")
@@ -145,8 +145,7 @@ async def test_unsaved_text_follows_its_file_as_it_would_be_merged(tmp_path: Pat
         handle = await scene.typed()
         scene.ann.on("buffer:*", lambda event: news.append(event.name))
         (scene.root / path).write_text(OTHERS)
-        while not {"buffer:behind", "buffer:changed"} & {*news}:
-            await asyncio.sleep(0.01)
+        await steps_until(lambda: {"buffer:behind", "buffer:changed"} & {*news})
         assert ("buffer:behind" in news) is not is_merged
         return await scene.unsaved(handle)
 

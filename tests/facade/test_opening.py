@@ -22,6 +22,7 @@ from filetools.journal.storage.schema import SCHEMA_VERSION
 from filetools.stores.mirror import DirectoryMirror
 from tests.support.crashing import QUIET, die_at, grow, leftovers, snapshot
 from tests.support.faulty import EXIT_CODE, Plan
+from tests.support.mirror_worlds import caught_up
 from tests.support.opened import ScriptedOpening, outcome_of, recorded, refused, steps_until, told
 
 T = TypeVar("T")
@@ -478,9 +479,7 @@ class TestMirrors:
             assert (status["state"], status["behind"]) == ("not_ready", 1)
             assert str(tmp_path) not in status["last_error"]
             (tmp_path / "mirror").unlink()
-            async with asyncio.timeout(60):
-                while (await files.status())["mirrors"]["mirror"]["behind"]:
-                    await asyncio.sleep(0.01)
+            await caught_up(files)
             assert (await files.write_file("a.txt", "2")).mirror == "in_sync"
         assert snapshot(mirror) == {"a.txt": b"2"}
 
@@ -505,9 +504,7 @@ class TestMirrors:
             mirror.rename(tmp_path / "gone")  # the mirror may write into it at the same time
             shutil.rmtree(tmp_path / "gone", ignore_errors=True)
             await files.write_file("b.txt", "2")
-            async with asyncio.timeout(60):
-                while not (mirror / "b.txt").exists():
-                    await asyncio.sleep(0.01)
+            await steps_until((mirror / "b.txt").exists)
             assert (await files.sync_all(verify=True)).success
             assert snapshot(mirror) == {"a.txt": b"1", "b.txt": b"2"}
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 
 import filetools
 from filetools.events.types import ApprovalRequired
 from tests.support import inside
 from tests.support.crashing import QUIET
-from tests.support.opened import refused
+from tests.support.opened import refused, steps_until
 from tests.support.people import ALICE, EDITOR
 
 
@@ -49,9 +48,7 @@ async def test_what_meets_unsaved_text_is_a_question_only_while_somebody_attends
         others.on("tool:approval_required", decide)
         attendance = others.attend_approvals()
         approvals = files._parts.gatekeeper.approvals
-        async with asyncio.timeout(60):
-            while not await approvals.is_attended():  # another workspace reports it through the journal
-                await asyncio.sleep(0.01)
+        await steps_until(approvals.is_attended)  # another workspace reports it through the journal
         assert (await agent.write_file("a.txt", "theirs\n")).replaced_version
         assert told == ["conflict"]
         attendance.close()

@@ -18,7 +18,7 @@ from filetools.facade.facade import FileToolsFacade
 from tests.support.crashing import leftovers
 from tests.support.dose import DOSE
 from tests.support.forked import forked
-from tests.support.opened import told
+from tests.support.opened import steps_until, told
 from tests.support.programs import WAYS, make_repository, text_of, token
 
 SAVES = 1000 if DOSE > 1 else 60
@@ -83,8 +83,7 @@ async def test_no_text_of_a_program_is_lost_by_an_act_of_ours(tmp_path: Path, wa
         agents = [asyncio.create_task(work(files, name, writes)) for name in ("ann", "bob")]
         with forked("tests.support.programs", way, place, str(SAVES), str(SECONDS)) as program:
             saves = await asyncio.to_thread(lambda: list(program.rest()))
-        while not writes:
-            await asyncio.sleep(0.01)
+        await steps_until(lambda: writes)
         for agent in agents:
             agent.cancel()
         assert [type(end) for end in await asyncio.gather(*agents, return_exceptions=True)] == [

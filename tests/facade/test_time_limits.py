@@ -13,7 +13,7 @@ import filetools
 from filetools.tools.registry import ToolRegistry
 from filetools.tools.tool import AbortSignal
 from tests.support.crashing import QUIET
-from tests.support.opened import ScriptedOpening, refused
+from tests.support.opened import ScriptedOpening, refused, steps_until
 
 PATCH = "*** Begin Patch\n" + "".join(f"*** Add File: {number}\n+x\n" for number in range(40)) + "*** End Patch"
 ITEMS = [{"path": str(number), "content": "x\n"} for number in range(40)]
@@ -49,8 +49,7 @@ async def test_a_finished_change_is_reported_as_done_and_the_rest_is_not_begun(
         asyncio.timeout(60),
     ):
         call = asyncio.ensure_future(files.call_tool(tool, CALLS[tool]))
-        while not held.count:
-            await asyncio.sleep(0.005)
+        await steps_until(lambda: held.count)
         clock = loop.time
         monkeypatch.setattr(loop, "time", lambda: clock() + LIMIT_SECONDS)
         loop.call_later(0, held.passed.set)  # timers go off in order: the limit's, then this one
@@ -72,8 +71,7 @@ async def test_an_aborted_write_stops_before_its_commit_or_reports_that_it_is_do
         since = await files.position()
         writing = ToolRegistry(files).call("write_file", {"path": "a.txt", "content": large}, abort=signal)
         call = asyncio.ensure_future(writing)
-        while not held.count:
-            await asyncio.sleep(0.005)
+        await steps_until(lambda: held.count)
         signal.abort()
         asyncio.get_running_loop().call_later(0.1, held.passed.set)
         envelope = await call

@@ -15,7 +15,7 @@ from filetools.models.searching import WatchResult
 from filetools.tree import watching
 from tests.support import inside
 from tests.support.crashing import QUIET
-from tests.support.opened import refused
+from tests.support.opened import refused, steps_until
 from tests.support.people import ALICE
 
 ACTOR = ALICE
@@ -97,8 +97,7 @@ async def test_without_notices_the_tree_is_polled(tmp_path: Path, monkeypatch: p
     inside.refuse_library_call(monkeypatch, "inotify_init1")
     monkeypatch.setattr(watching, "POLL_SECONDS", 0.01)
     async with filetools.open(tmp_path) as files, asyncio.timeout(60):
-        while not inside.is_watching(files):
-            await asyncio.sleep(0.01)
+        await steps_until(lambda: inside.is_watching(files))
         position = (await files.watch_changes()).position
         for operation in ("create", "modify"):
             (tmp_path / "a").write_text(operation)

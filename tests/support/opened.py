@@ -6,6 +6,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
+from inspect import isawaitable
 from pathlib import Path
 from typing import Any
 
@@ -192,9 +193,9 @@ def failing(error: Callable[[], Exception]) -> Callable[[], None]:
 
 
 async def steps_until(condition: Callable[[], object], seconds: float = 60.0) -> None:
-    """Let the loop run until a condition holds; fails after a bounded time."""
+    """Let the loop run until a condition, plain or async, holds; fails after a bounded time."""
     async with asyncio.timeout(seconds):
-        while not condition():
+        while not (await holds if isawaitable(holds := condition()) else holds):
             await asyncio.sleep(0.002)
 
 

@@ -25,6 +25,7 @@ from filetools.tools import registry as call
 from filetools.tools.arguments import NoParameters
 from filetools.tools.registry import ToolRegistry
 from filetools.tools.tool import AbortSignal, ToolContext
+from tests.support.opened import steps_until
 from tests.support.people import ALICE, BOB
 from tests.support.probe_tools import Handler, probe
 
@@ -196,9 +197,7 @@ async def test_progress_reaches_bus_and_callback(files: FileToolsFacade, events:
     await ToolRegistry(files).call(
         "read_multiple", {"paths": ["a.txt", "b"]}, tool_call_id="c1", progress=lambda *now: told.append(now)
     )
-    async with asyncio.timeout(60):
-        while len(told) < 3:  # the worker reports the end beside the result
-            await asyncio.sleep(0)
+    await steps_until(lambda: len(told) == 3)  # the worker reports the end beside the result
     assert told == [(0, 100, None), (50, 100, None), (100, 100, None)]
     assert [event for event in events if isinstance(event, ToolProgress)] == [
         ToolProgress(tool_call_id="c1", current=current, total=100) for current in (0, 50, 100)

@@ -6,7 +6,6 @@ gets the chance to make a fresh one out of it or to discard its write-ahead file
 
 from __future__ import annotations
 
-import logging
 import os
 import re
 import sqlite3
@@ -14,7 +13,7 @@ import stat
 import struct
 import time
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Final
 from urllib.parse import quote
@@ -47,7 +46,6 @@ SURE_AFTER_NS: Final = 3_000_000_000
 """Age of a directory's change time from which on every later change shows, even on the coarsest file-system clock."""
 _TIMES_TELL: Final = os.name != "nt"
 """On Windows the time of change of a directory is the time of its birth."""
-_log = logging.getLogger(__name__)
 
 
 def has_database(directory: Path) -> bool:
@@ -247,11 +245,8 @@ class PositionNote:
         os.close(self._descriptor)
 
     def _write(self, offset: int, number: int) -> None:
-        try:
+        with suppress(OSError):  # without the note a rollback may go unnoticed; no commit fails for that
             write_at(self._descriptor, offset, number.to_bytes(8, "little"))
-        except OSError as exc:
-            # Without the note a rollback may go unnoticed; no commit fails for that.
-            _log.debug("the journal's position was not noted: %s", exc)
 
 
 class Identities:

@@ -16,7 +16,7 @@ from typing import Final
 
 from filetools.errors import FileToolsError, StateDamagedError, VersionGoneError
 from filetools.journal.storage.birth import sync_directory
-from filetools.journal.storage.database import TRANSLATED, Connection, Database
+from filetools.journal.storage.database import TRANSLATED, Connection, Database, size_of, slices
 from filetools.models.words import VERSION_PREFIX
 from filetools.paths.resolver import NEW_FILE_FLAGS, READ_FLAGS
 
@@ -52,8 +52,6 @@ _TOUCH: Final = "UPDATE contents SET used = ? WHERE hash = ?"
 _REPLACE: Final = f"{_TOUCH} AND used = 0"
 
 _STORED: Final = f"SELECT size, used, {IS_BLOB} FROM contents WHERE hash = ?"
-Portion = list[tuple[str, bytes]]
-"""Versions and their bytes."""
 
 
 class Contents:
@@ -61,7 +59,7 @@ class Contents:
 
     def __init__(self, database: Database, blobs: BlobFolder) -> None:
         self._database = database
-        self._blobs = blobs
+        self.blobs = blobs
 
     def get(self, version: str) -> bytes:
         """Return the bytes of a version, verified against its hash.
@@ -74,7 +72,7 @@ class Contents:
         content = None if row is None else row[0]
         if row is not None and content is None:
             with suppress(FileToolsError, OSError):
-                content = self._blobs.get(digest.hex())
+                content = self.blobs.get(digest.hex())
         if content is None or hashlib.sha256(content).digest() != digest:
             raise VersionGoneError(None, str(version_from(digest)))
         return bytes(content)
@@ -83,18 +81,24 @@ class Contents:
         """True if the bytes of a version are kept; unsynced ones do not count."""
         digest = digest_of(version)
         row = self._database.row(_STORED, (digest,))
-        return row is not None and row[1] != UNSYNCED and (not row[2] or self._blobs.has(digest.hex(), row[0]))
+        return row is not None and row[1] != UNSYNCED and (not row[2] or self.blobs.has(digest.hex(), row[0]))
 
     def put_all(self, contents: Mapping[str, bytes]) -> None:
         """Make large contents durable ahead of the commit that refers to them; others travel in the commit."""
         with TRANSLATED:
-            self._blobs.put_all(
+            self.blobs.put_all(
                 {digest_of(version).hex(): one for version, one in contents.items() if len(one) > LARGEST_ROW_BYTES}
             )
 
-    def take_back(self, versions: Iterable[str]) -> None:
-        """Remove what `put_all` has stored of versions that nothing refers to because their commit had no room."""
-        remove_unused(self._database, self._blobs, [digest_of(version) for version in versions])
+    def remove_unused(self, digests: Iterable[bytes]) -> None:
+        """Remove the files among these to which no row refers, such as those of a commit that had no room."""
+
+        def work(connection: Connection) -> list[str]:
+            found = ((digest.hex(), connection.execute(_STORED, (digest,)).fetchone()) for digest in digests)
+            return [name for name, row in found if row is None or not row[2]]
+
+        # Behind the gate: a commit that relies on one of these files looks for it there, and writes it again.
+        self._database.write(work, durable=False, afterwards=self.blobs.remove)
 
     def keep(self, content: bytes, version: str) -> None:
         """Keep bytes that no record refers to, if they are not kept yet, until retention removes them as the oldest."""
@@ -112,7 +116,7 @@ class Contents:
 
     def keep_all(self, contents: Iterable[tuple[str, bytes]], *, durable: bool = False, used: int = 0) -> None:
         """As `keep`, for versions with their bytes, a portion at a time; by default durable with the next commit."""
-        for portion in _portions(contents):
+        for portion in slices(contents, SLICE_BYTES, lambda each: len(each[1])):
             if used != UNSYNCED:
                 self.put_all(dict(portion))
             self._database.write(partial(self._keep_portion, portion, used), durable=durable)
@@ -150,38 +154,13 @@ class Contents:
     def _enter(self, connection: Connection, digest: bytes, content: bytes, used: int) -> None:
         is_large = len(content) > LARGEST_ROW_BYTES
         # Perhaps stored before the gate; retention may have removed it since, and cannot now.
-        if is_large and not self._blobs.has(digest.hex(), len(content)):
-            self._blobs.put_all({digest.hex(): content}, is_synced=used != UNSYNCED)
+        if is_large and not self.blobs.has(digest.hex(), len(content)):
+            self.blobs.put_all({digest.hex(): content}, is_synced=used != UNSYNCED)
         connection.execute(_KEEP, (digest, len(content), used, None if is_large else content))
 
-    def _keep_portion(self, portion: Portion, used: int, connection: Connection) -> None:
+    def _keep_portion(self, portion: list[tuple[str, bytes]], used: int, connection: Connection) -> None:
         for version, content in portion:
             self._enter(connection, digest_of(version), content, used)
-
-
-def remove_unused(database: Database, blobs: BlobFolder, digests: Iterable[bytes]) -> None:
-    """Remove the files among these to which no row refers."""
-
-    def work(connection: Connection) -> list[str]:
-        found = ((digest.hex(), connection.execute(_STORED, (digest,)).fetchone()) for digest in digests)
-        return [name for name, row in found if row is None or not row[2]]
-
-    # Behind the gate: a commit that relies on one of these files looks for it there, and writes it again.
-    database.write(work, durable=False, afterwards=blobs.remove)
-
-
-def _portions(contents: Iterable[tuple[str, bytes]]) -> Iterator[Portion]:
-    """Yield contents in portions of one transaction each."""
-    portion: Portion = []
-    held = 0
-    for version, content in contents:
-        portion.append((version, content))
-        held += len(content)
-        if held >= SLICE_BYTES:
-            yield portion
-            portion, held = [], 0
-    if portion:
-        yield portion
 
 
 def digest_of(version: str) -> bytes:
@@ -242,10 +221,7 @@ class BlobFolder:
 
     def has(self, name: str, size: int) -> bool:
         """True if there is a blob of this size."""
-        try:
-            return (self._directory / name).lstat().st_size == size
-        except FileNotFoundError:
-            return False
+        return size_of(self._directory / name) == size
 
     def intact_size(self, name: str, *, is_synced: bool = False) -> int | None:
         """Return the size of a blob whose bytes match its hash, synced if asked for; None if there is none."""

@@ -15,7 +15,6 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager, suppress
 from functools import partial
-from itertools import islice
 from pathlib import Path
 from threading import Lock
 from types import TracebackType
@@ -81,7 +80,7 @@ class Reserve:
 
     def fill(self) -> None:
         """Grow to the full size again if the disk has twice as much free; failures are ignored."""
-        missing = RESERVE_BYTES - self._size()
+        missing = RESERVE_BYTES - size_of(self._file)
         if missing > 0 and free_bytes(self._file.parent) >= 2 * RESERVE_BYTES:
             with suppress(OSError), open(os.open(self._file, OPEN_OR_NEW, 0o600), "wb", buffering=0) as file:
                 file.seek(0, os.SEEK_END)
@@ -89,7 +88,7 @@ class Reserve:
 
     def shrink(self, keep_bytes: int = 0) -> bool:
         """Release a slice; False if there are no more than `keep_bytes`."""
-        size = self._size()
+        size = size_of(self._file)
         with suppress(OSError):
             os.truncate(self._file, max(0, min(size, keep_bytes), size - RESERVE_SLICE_BYTES))
             return size > keep_bytes
@@ -105,10 +104,12 @@ class Reserve:
                 return False
         return True
 
-    def _size(self) -> int:
-        with suppress(OSError):
-            return self._file.stat().st_size
-        return 0
+
+def size_of(file: Path) -> int:
+    """Return the size of a file in bytes; 0 if it cannot be found."""
+    with suppress(OSError):
+        return file.lstat().st_size
+    return 0
 
 
 def free_bytes(folder: Path) -> int:
@@ -300,7 +301,7 @@ class Database:
         A file in use is not truncated: overwriting it takes less time than extending it.
         """
         self._check_usable()
-        if not self._wal.exists() or self._wal.stat().st_size < at_least_bytes:
+        if size_of(self._wal) < at_least_bytes:
             return False
         with TRANSLATED, self.gate, self._writing:
             self.identities.check()
@@ -329,10 +330,10 @@ class Database:
         if self._closed or not self.gate.is_open:
             return
         self._closed = True
+        self._close_idle()
         try:
             with TRANSLATED, self.gate:
                 self.identities.check()
-                self._close_idle()
                 self.connection.close()
                 # Then nobody else has it open: the last one to close it removes the write-ahead file.
                 if self.has_log and not self._wal.exists():
@@ -340,7 +341,6 @@ class Database:
         except FileToolsError as exc:
             # Everything acknowledged is in the write-ahead file, which the next opening reads.
             _log.warning("the journal was closed without a checkpoint: %s", exc)
-            self._close_idle()
         self._opened.close()
 
     def _check_usable(self) -> None:
@@ -382,11 +382,30 @@ class Database:
             self.connection.execute(note, (time.time(),))
 
 
-def slices(rows: Iterable[T], most: int = 2000) -> Iterator[list[T]]:
-    """Yield rows in slices of one transaction each, so that other commits wait a few milliseconds at most."""
-    left = iter(rows)
-    while several := list(islice(left, most)):
-        yield several
+class TableAccess:
+    """Base of what reads and writes some of the tables."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+
+def slices(rows: Iterable[T], most: int = 2000, size: Callable[[T], int] = lambda _: 1) -> Iterator[list[T]]:
+    """Yield rows in slices of one transaction each, so that other commits wait a few milliseconds at most.
+
+    Args:
+        rows: The rows.
+        most: Size at which a slice is complete.
+        size: Size of a row; by default rows are counted.
+    """
+    some, held = list[T](), 0
+    for row in rows:
+        some.append(row)
+        held += size(row)
+        if held >= most:
+            yield some
+            some, held = [], 0
+    if some:
+        yield some
 
 
 def _prepare(connection: sqlite3.Connection, directory: Path, *, is_durable: bool) -> bool:

@@ -36,7 +36,7 @@ from filetools.journal.storage.birth import (
     sync_directory,
 )
 from filetools.journal.storage.contents import BlobFolder
-from filetools.journal.storage.database import TRANSLATED
+from filetools.journal.storage.database import TRANSLATED, size_of
 from filetools.journal.storage.gate import Gate
 from filetools.journal.storage.schema import schema_of
 
@@ -74,7 +74,7 @@ class JournalReport(Struct, frozen=True, kw_only=True):
 
 def examine_journal(directory: Path) -> JournalReport | None:
     """Read a whole journal, changing nothing; None if there is none yet. Takes seconds if it is large."""
-    sizes = JournalReport(database_bytes=_size(directory / PARTS[0]), wal_bytes=_size(directory / PARTS[1]))
+    sizes = JournalReport(database_bytes=size_of(directory / PARTS[0]), wal_bytes=size_of(directory / PARTS[1]))
     try:
         with TRANSLATED:
             if not has_database(directory):
@@ -100,13 +100,6 @@ def _examined(connection: sqlite3.Connection, sizes: JournalReport) -> JournalRe
         mirrors=tuple(row for row in behind if row.root is not None),
         projects=tuple(str(path) for (path,) in connection.execute(_PROJECTS)),
     )  # fmt: skip
-
-
-def _size(path: Path) -> int:
-    try:
-        return path.lstat().st_size
-    except OSError:
-        return 0
 
 
 # -- repairing

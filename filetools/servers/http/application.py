@@ -15,7 +15,7 @@ from filetools.app.registration import Registration
 from filetools.facade.facade import FileToolsFacade
 from filetools.servers.http.editor_page import installed_page
 from filetools.servers.http.live.hub import Hub
-from filetools.servers.http.openapi import EVERYWHERE, DescribedApplication, failures
+from filetools.servers.http.openapi import FAILURES, DescribedApplication
 from filetools.servers.http.options import HttpOptions
 from filetools.servers.http.problems import adding, answer_failures
 from filetools.servers.http.routes import changes, chat, files, live, pages, queries, tools
@@ -127,7 +127,7 @@ def _routes(shared: Shared) -> FastAPI:
         redoc_url=None,
         redirect_slashes=False,
         openapi_url="/openapi.json",
-        responses=failures(*EVERYWHERE),
+        responses=FAILURES,
     )
     application.state.shared = shared
     modules = (pages, files, queries, tools, changes, live, *(() if shared.agents is None else (chat,)))

@@ -1,4 +1,4 @@
-"""Describes routes in OpenAPI, including the problems that the guard and the limits can add to any of them."""
+"""Describes routes in OpenAPI."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 
 from filetools.servers.http.operations import EditList
-from filetools.servers.http.problems import MEDIA_TYPE, TITLES
+from filetools.servers.http.problems import MEDIA_TYPE
 
 Described = dict[int | str, dict[str, Any]]
 PROBLEM_SCHEMA: Final[dict[str, Any]] = {
@@ -26,10 +26,8 @@ PROBLEM_SCHEMA: Final[dict[str, Any]] = {
     "required": ["title", "status", "detail", "code"],
 }
 _SCHEMAS: Final = "#/components/schemas"
-_REFERENCE: Final = {"$ref": f"{_SCHEMAS}/Problem"}
 _BYTES: Final = {"type": "string", "format": "binary"}
 _TAG: Final = {"description": "Version of the file's bytes, in quotes.", "schema": {"type": "string"}}
-_RETRY: Final = {"description": "Seconds to wait.", "schema": {"type": "integer"}}
 BINARY: Final[Described] = {
     200: {
         "description": "The bytes.",
@@ -37,6 +35,7 @@ BINARY: Final[Described] = {
         "headers": {"ETag": _TAG},
     },
     206: {"description": "One range of the bytes.", "content": {"*/*": {"schema": _BYTES}}, "headers": {"ETag": _TAG}},
+    304: {"description": "The client already has this version."},
 }
 ANY_BODY: Final = {
     "requestBody": {
@@ -67,25 +66,9 @@ CONDITIONS: Final = [
         ("If-None-Match", "Versions in quotes, none of which may be current, or `*`: the file must not exist."),
     )
 ]
-EVERYWHERE: Final = (400, 401, 403, 408, 413, 421, 422, 429, 431, 500, 503)
-"""Statuses that any route may return."""
-
-
-def failures(*statuses: int) -> Described:
-    """Return the descriptions of a route's own problems, in addition to those of every route."""
-    return {status: described_failure(status) for status in statuses}
-
-
-def described_failure(status: int) -> dict[str, Any]:
-    """Return the OpenAPI description of one status."""
-    if status == 304:
-        return {"description": "The client already has this version."}
-    described: dict[str, Any] = {"description": TITLES[status], "content": {MEDIA_TYPE: {"schema": _REFERENCE}}}
-    if status in (423, 429, 503):
-        described["headers"] = {"Retry-After": _RETRY}
-    return described
-
-
+PROBLEM: Final = {MEDIA_TYPE: {"schema": {"$ref": f"{_SCHEMAS}/Problem"}}}
+FAILURES: Final[Described] = {"default": {"description": "An error; `code` names it.", "content": PROBLEM}}
+"""The errors of any route."""
 _SESSION: Final = {
     "name": "Filetools-Session",
     "in": "header",

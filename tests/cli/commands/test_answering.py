@@ -11,7 +11,7 @@ import pytest
 import filetools
 from filetools.facade.facade import FileToolsFacade
 from tests.support import inside
-from tests.support.opened import outcome_of, refused
+from tests.support.opened import outcome_of, refused, steps_until
 from tests.support.terminal import CommandLine, Ran
 
 ALICE = filetools.Actor(kind="agent", id="alice")
@@ -104,8 +104,7 @@ async def test_a_call_that_waits_goes_on(run: CommandLine, agent: FileToolsFacad
 async def test_a_command_at_a_terminal_asks_about_its_own_calls_only(run: CommandLine, agent: FileToolsFacade) -> None:
     inside.parts(agent).gatekeeper.approvals.audience.attend()
     call = asyncio.ensure_future(agent.write_file("new.txt", "new\n"))
-    while not await agent.approvals():
-        await asyncio.sleep(0.002)
+    await steps_until(agent.approvals)
     done = await asyncio.to_thread(run.at_terminal, "approvals", answer="y\n")
     assert "y/N" not in done.text
     assert not call.done()

@@ -26,6 +26,7 @@ from filetools.servers.http.options import AgentOptions, HttpOptions
 from filetools.sessions.agent_process import AgentLimits
 from tests.support import bearer, scripted_agent
 from tests.support.http_servers import HttpServer, http_server
+from tests.support.opened import steps_until
 from tests.support.scripted_agent import SCRIPT
 
 AGENT = shlex.join([sys.executable, scripted_agent.__file__])
@@ -532,8 +533,7 @@ async def test_a_server_that_stops_stops_its_agents(root: Path, gate: str) -> No
     async with filetools.open(root, settings={"durability": "relaxed"}) as files:
         async with http_application(files, HttpOptions(token=TOKEN, agent=AgentOptions(command=AGENT))) as made:
             answering = asyncio.create_task(caller.call(made))
-            while not (root / "pid").exists() or not (root / "pid").read_text():
-                await asyncio.sleep(0)
+            await steps_until(lambda: (root / "pid").exists() and (root / "pid").read_text())
         await answering
         [run] = await files.runs.list()
         assert (run.status, is_there((root / "pid").read_text())) == ("cancelled", False)

@@ -78,8 +78,7 @@ def test_every_operation_tells_of_every_problem(described: dict[str, Any]) -> No
     for path, item in described["paths"].items():
         for method, operation in item.items():
             told = operation["responses"]
-            assert {"400", "401", "403", "421", "422", "500", "503"} <= set(told), (method, path)
-            assert "application/problem+json" in told["422"]["content"], (method, path)
+            assert "application/problem+json" in told["default"]["content"], (method, path)
             assert operation["description"], (method, path)
     assert "HTTPValidationError" not in json.dumps(described)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
@@ -16,6 +15,7 @@ from filetools.facade.facade import FileToolsFacade
 from tests.support.crashing import leftovers, snapshot
 from tests.support.faulty import Plan
 from tests.support.inside import heads_below
+from tests.support.mirror_worlds import caught_up
 from tests.support.schedules.ledger import NONE, Ledger, Standing, Tokens
 from tests.support.schedules.tokens import Mint, tokens_in
 
@@ -120,9 +120,7 @@ class Town:
     async def _mirror_faults(self, known: dict[str, bytes]) -> list[str]:
         if self.mirror is None:
             return []
-        async with asyncio.timeout(60):
-            while (await self.files.status())["mirrors"]["mirror"]["behind"]:
-                await asyncio.sleep(0.005)
+        await caught_up(self.files)
         mirrored = {path: content for path, content in files_in(self.mirror).items() if path in known}
         return [f"the mirror has {mirrored}, not {known}"] if mirrored != known else []
 

@@ -18,7 +18,7 @@ from filetools.models.history import UndoResult
 from filetools.models.searching import WatchResult
 from filetools.servers.http.event_stream import EVENT_STREAM, EventStream, event_text
 from filetools.servers.http.live.frames import pending_request
-from filetools.servers.http.openapi import Described, failures
+from filetools.servers.http.openapi import Described
 from filetools.servers.http.operations import FILES, OperationList, UndoOrder, decoded_path, file_location, perform
 from filetools.servers.http.problems import Refusal
 from filetools.servers.http.routes.queries import MOST_ROWS, RowsQuery
@@ -31,7 +31,6 @@ from filetools.tools.handlers.searching import WatchChanges
 
 router: Final = APIRouter()
 _ANSWERS: Final[Described] = {
-    **failures(504),
     200: {"description": "A page; or a stream of events.", "content": {EVENT_STREAM: {"schema": {"type": "string"}}}},
 }
 PositionText = Annotated[str, Field(max_length=100)]
@@ -79,9 +78,7 @@ async def _events(files: FileToolsFacade, since: str, path: str) -> AsyncGenerat
             yield event_text("change", entry, f"{epoch}:{record.number}")
 
 
-@router.post(
-    "/v1/transactions", tags=["changes"], response_model=TransactionResult, responses=failures(404, 409, 423, 504, 507)
-)
+@router.post("/v1/transactions", tags=["changes"], response_model=TransactionResult)
 async def transact(given: OperationList, caller: Calling) -> Response:
     """Apply a list of operations together, all or nothing.
 
@@ -94,7 +91,7 @@ async def transact(given: OperationList, caller: Calling) -> Response:
     return JSONResponse(files.result.to_dict())
 
 
-@router.post("/v1/undo", tags=["changes"], response_model=UndoResult, responses=failures(404, 409, 423, 504, 507))
+@router.post("/v1/undo", tags=["changes"], response_model=UndoResult)
 async def undo(given: UndoOrder, caller: Calling) -> Response:
     """Undo changes of the caller: its last one, those of one call, of a path, or since a number. All or nothing.
 
@@ -123,14 +120,14 @@ async def runs(caller: Calling, limit: Annotated[int, Query(ge=1, le=MOST_ROWS)]
     return {"runs": [run.to_dict() for run in await caller.files.runs.list(limit)]}
 
 
-@router.get("/v1/runs/{run_id}", tags=["runs"], responses=failures(404))
+@router.get("/v1/runs/{run_id}", tags=["runs"])
 async def one_run(caller: Calling, run_id: str) -> dict[str, Any]:
     """Return a run and, as `metadata`, the files that it created, changed and deleted, with the URLs of existing files."""
     run = await caller.files.runs.get(run_id)
     return run.to_dict() | {"metadata": with_urls(await caller.files.runs.metadata(run_id))}
 
 
-@router.delete("/v1/runs/{run_id}", tags=["runs"], responses=failures(404, 409))
+@router.delete("/v1/runs/{run_id}", tags=["runs"])
 async def stop_run(caller: Calling, shared: SharedParts, run_id: str) -> dict[str, Any]:
     """Stop a run of this server, and return it. People may stop any run, agents only those of agents of the same interface."""
     run = await caller.files.runs.get(run_id)

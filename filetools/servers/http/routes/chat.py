@@ -17,8 +17,8 @@ from filetools.errors import AgentFailedError, FileToolsError
 from filetools.facade.facade import FileToolsFacade
 from filetools.paths.patterns import compile_patterns
 from filetools.servers.http.event_stream import EVENT_STREAM, EventStream, event_text, joined, while_connected
-from filetools.servers.http.openapi import EVERYWHERE, Described
-from filetools.servers.http.problems import TITLES, Refusal, problem_of
+from filetools.servers.http.openapi import Described
+from filetools.servers.http.problems import Refusal, problem_of
 from filetools.servers.http.routes.changes import with_urls
 from filetools.servers.http.shared import Calling, SharedParts
 from filetools.sessions.agent_messages import AgentText
@@ -29,9 +29,7 @@ router: Final = APIRouter(tags=["chat"])
 _DONE: Final = "data: [DONE]\n\n"
 _LISTS: Final = ("files_created", "files_modified", "files_deleted", "files_unchanged")
 _ERROR: Final = {"application/json": {"schema": {"type": "object", "required": ["error"]}}}
-_FAILURES: Final[Described] = {
-    status: {"description": TITLES[status], "content": _ERROR} for status in (404, 502, *EVERYWHERE)
-}
+_FAILURES: Final[Described] = {"default": {"description": "An error in OpenAI's format.", "content": _ERROR}}
 _ANSWERS: Final[Described] = _FAILURES | {
     200: {"description": "The response, or its parts.", "content": {EVENT_STREAM: {"schema": {"type": "string"}}}}
 }

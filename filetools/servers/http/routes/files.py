@@ -18,7 +18,7 @@ from filetools.facade.facade import FileToolsFacade
 from filetools.models.files import DeleteResult, EditResult, WriteResult
 from filetools.servers.http.conditions import Conditions, asked_range, conditions_of, etag
 from filetools.servers.http.event_stream import joined
-from filetools.servers.http.openapi import ANY_BODY, BINARY, CONDITIONS, EDITS_OR_DIFF, failures
+from filetools.servers.http.openapi import ANY_BODY, BINARY, CONDITIONS, EDITS_OR_DIFF
 from filetools.servers.http.operations import EditList, FilePath, file_location
 from filetools.servers.http.problems import Refusal
 from filetools.servers.http.shared import Calling, SharedParts
@@ -48,14 +48,12 @@ async def open_file(path: FilePath, caller: Calling) -> AsyncGenerator[OpenedFil
         yield file
 
 
-@router.head(
-    "/v1/files/{path:path}", tags=["files"], response_class=Response, responses=failures(304, 404, 409, 412) | BINARY
-)
+@router.head("/v1/files/{path:path}", tags=["files"], response_class=Response, responses=BINARY)
 @router.get(
     "/v1/files/{path:path}",
     tags=["files"],
     response_class=Response,
-    responses=failures(304, 404, 409, 412, 416) | BINARY,
+    responses=BINARY,
 )
 async def get_file(request: Request, file: Annotated[OpenedFile, Depends(open_file)]) -> Response:
     """Return the bytes of a file on disk, of any size, or one range of them; `HEAD` the same without the bytes.
@@ -83,7 +81,7 @@ async def get_file(request: Request, file: Annotated[OpenedFile, Depends(open_fi
     "/v1/files/{path:path}",
     tags=["files"],
     response_model=WriteResult,
-    responses=failures(404, 409, 412, 415, 423, 504, 507) | {201: {"model": WriteResult, "description": "Created."}},
+    responses={201: {"model": WriteResult, "description": "Created."}},
     openapi_extra=ANY_BODY | {"parameters": CONDITIONS},
 )
 async def put_file(request: Request, path: FilePath, caller: Calling, shared: SharedParts) -> Response:
@@ -117,7 +115,6 @@ async def put_file(request: Request, path: FilePath, caller: Calling, shared: Sh
     "/v1/files/{path:path}",
     tags=["files"],
     response_model=EditResult,
-    responses=failures(404, 409, 412, 415, 423, 504, 507),
     openapi_extra=EDITS_OR_DIFF | {"parameters": CONDITIONS},
 )
 async def patch_file(request: Request, path: FilePath, caller: Calling) -> Response:
@@ -133,7 +130,6 @@ async def patch_file(request: Request, path: FilePath, caller: Calling) -> Respo
     "/v1/files/{path:path}",
     tags=["files"],
     response_model=DeleteResult,
-    responses=failures(404, 409, 412, 423, 504, 507),
     openapi_extra={"parameters": CONDITIONS},
 )
 async def delete_file(request: Request, path: FilePath, caller: Calling) -> Response:
@@ -153,7 +149,7 @@ def _refuse_partial(request: Request) -> None:
         raise Refusal(415, "UNSUPPORTED_MEDIA_TYPE", "Send the bytes without a content encoding")
 
 
-@router.get("/v1/fds/{fd}", response_class=Response, tags=["descriptors"], responses=failures(304, 404, 416) | BINARY)
+@router.get("/v1/fds/{fd}", response_class=Response, tags=["descriptors"], responses=BINARY)
 async def get_descriptor(request: Request, fd: str, caller: Calling) -> Response:
     """Return the text of a descriptor of the caller in UTF-8, or one range of its bytes."""
     text = await caller.descriptors.run(lambda known: known.text(fd).text)

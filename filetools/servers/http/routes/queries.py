@@ -10,7 +10,6 @@ from pydantic import ConfigDict, Field
 
 from filetools.models.files import VersionsResult
 from filetools.models.searching import GrepResult, ListResult, SearchResult
-from filetools.servers.http.openapi import failures
 from filetools.servers.http.operations import FilePath
 from filetools.servers.http.shared import Calling, SharedParts
 from filetools.servers.http.telemetry import MEDIA_TYPE
@@ -43,7 +42,7 @@ class GrepQuery(GrepFiles):
     model_config = ConfigDict(strict=False)
 
 
-@router.get("/v1/list", tags=["searching"], response_model=ListResult, responses=failures(404, 409, 504))
+@router.get("/v1/list", tags=["searching"], response_model=ListResult)
 async def list_files(query: Annotated[ListQuery, Query()], caller: Calling) -> Response:
     """Return one page of a folder, or of the tree below it: folders first, then by name."""
     page = await caller.files.list_files(
@@ -53,7 +52,7 @@ async def list_files(query: Annotated[ListQuery, Query()], caller: Calling) -> R
     return JSONResponse(page.to_dict())
 
 
-@router.get("/v1/search", tags=["searching"], response_model=SearchResult, responses=failures(404, 409, 504))
+@router.get("/v1/search", tags=["searching"], response_model=SearchResult)
 async def search_files(query: Annotated[SearchQuery, Query()], caller: Calling) -> Response:
     """Return one page of the files and folders whose path matches a pattern."""
     page = await caller.files.search_files(
@@ -62,14 +61,14 @@ async def search_files(query: Annotated[SearchQuery, Query()], caller: Calling) 
     return JSONResponse(page.to_dict())
 
 
-@router.get("/v1/grep", tags=["searching"], response_model=GrepResult, responses=failures(404, 409, 504))
+@router.get("/v1/grep", tags=["searching"], response_model=GrepResult)
 async def grep_files(query: Annotated[GrepQuery, Query()], caller: Calling) -> Response:
     """Return one page of the lines that match a pattern, including unsaved text of editors."""
     options = query.model_dump(exclude={"pattern"})
     return JSONResponse((await caller.files.grep_files(query.pattern, **options)).to_dict())
 
 
-@router.get("/v1/versions/{path:path}", tags=["searching"], response_model=VersionsResult, responses=failures(504))
+@router.get("/v1/versions/{path:path}", tags=["searching"], response_model=VersionsResult)
 async def versions(path: FilePath, caller: Calling, limit: Annotated[int, Query(ge=1, le=MOST_ROWS)] = 100) -> Response:
     """Return the recorded versions of a path, newest first; the file need not exist."""
     return JSONResponse((await caller.files.versions(path, limit=limit)).to_dict())

@@ -16,7 +16,7 @@ from pydantic_core import from_json
 
 from filetools.errors import InvalidArgumentError
 from filetools.servers.http.event_stream import EVENT_STREAM, EventStream, event_text
-from filetools.servers.http.openapi import Described, described_failure, failures
+from filetools.servers.http.openapi import PROBLEM, Described
 from filetools.servers.http.problems import Refusal
 from filetools.servers.http.shared import Caller, Calling, Shared, SharedParts
 from filetools.tools.arguments import Parameters, read_arguments
@@ -40,19 +40,15 @@ _ENVELOPE: Final[dict[str, Any]] = {
 _JSON: Final[dict[str, Any]] = {"application/json": {"schema": _ENVELOPE}}
 
 
-def _either(status: int, description: str) -> dict[str, Any]:
-    """Return the description of a status whose body is an envelope, or a problem if no tool was called."""
-    return {"description": description, "content": {**_JSON, **described_failure(status)["content"]}}
-
-
 _ANSWERS: Final[Described] = {
     200: {
         "description": "The envelope, of a success or a failure; or a stream of events that ends with it",
         "content": {**_JSON, EVENT_STREAM: {"schema": {"type": "string"}}},
     },
-    400: _either(400, "There is no such tool."),
-    422: _either(422, "The arguments are invalid."),
-    500: _either(500, "The tool crashed; the log contains the error."),
+    "default": {
+        "description": "The envelope of bad arguments or of a crash; or a problem, if no tool was called",
+        "content": _JSON | PROBLEM,
+    },
 }
 Call = Callable[..., Awaitable[dict[str, Any]]]
 """Calls a tool; takes the options of `ToolRegistry.call`."""
@@ -153,7 +149,7 @@ async def calls(shared: SharedParts) -> Rows:
     return {"calls": [record.to_dict() for record in shared.log.running()]}
 
 
-@router.delete("/v1/calls/{call_id}", responses=failures(404))
+@router.delete("/v1/calls/{call_id}")
 async def abort_call(caller: Calling, shared: SharedParts, call_id: str) -> dict[str, Any]:
     """Stop a call, and return how many had that name. People may stop any call, agents only those of their own session."""
     aborted = shared.log.abort(call_id, caller.files.actor)
