@@ -92,12 +92,10 @@ class BacklogWorker:
 
     Attributes:
         files: The mirror's folder.
-        waits_for_look: True if the mirror is filled only after a look at the whole tree.
     """
 
     def __init__(self, files: MirrorFiles, context: SyncContext, mirror: Mirror):
         self.files = files
-        self.waits_for_look = False
         self._place = files.row.place
         self._context = context
         self._mirror = mirror
@@ -136,8 +134,7 @@ class BacklogWorker:
         # After a pause, so that a process opened only for a preview compares the folder as it was.
         if not self.files.is_filled and (self._mirror.is_urgent or self._fill_at <= now):
             # Earlier changes by other programs have no records to follow.
-            self.waits_for_look = self._context.journal.tree_index.looked() is None
-            if self.waits_for_look:
+            if self._context.journal.tree_index.looked() is None:
                 self._fill_at = now + self._context.settings.mirror_probe_seconds
             else:
                 self._fill()
@@ -356,11 +353,10 @@ class BacklogWorker:
         if record.old_path is None or record.path != path:
             return False
         source = WorkspacePath(record.old_path)
-        if self._context.left_out(source, False) or self._context.primary.stat(source) is not None:
+        is_gone = not self._context.left_out(source, False) and self._context.primary.stat(source) is None
+        if not is_gone or not self.files.move_folder(source, path):
             return False
         lacking = self._context.journal.backlog.below(self._place, self._context.key(source))
-        if not self.files.move_folder(source, path):
-            return False
         self._process_all(WorkspacePath(path + each[len(source) :]) for each in lacking)
         return True
 
