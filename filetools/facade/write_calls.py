@@ -253,8 +253,7 @@ class WriteCalls(ActorCalls):
             step = PutFile(change.path, change.decide)
             await self._parts.workers.run(partial(try_steps, self._parts, [step]))
             return edit_result(step.seen, step.decision)
-        if self._on_conflict in ("merge_or_ask", "ask_if_attended"):
-            change = replace(change, on_conflict=self._on_conflict)
+        change = replace(change, on_conflict=self._on_conflict)
         step, outcome = await self._decided(tool, change.path, arguments, change.on_conflict, change.decide)
         return edit_result(step.seen, step.decision, outcome, number_of(step))
 
