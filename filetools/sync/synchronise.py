@@ -98,7 +98,8 @@ class Synchronisation:
             pause = max(_SHORTEST_PAUSE_SECONDS, 10 * (time.monotonic() - began))
             for key in [key for key in left if key not in entries or entries[key].tries]:
                 self._settle(left.pop(key), entries.get(key))
-            mirror.check()
+            if mirror.is_paused or not mirror.progress.is_ready:
+                raise mirror.failure()
 
     def _settle(self, path: WorkspacePath, refused: BacklogEntry | None) -> None:
         """Count a path that the mirror has by now, or has refused."""
