@@ -159,8 +159,8 @@ class Backlog(TableAccess):
 
     def get(self, mirror: str, key: str) -> BacklogEntry | None:
         """Return the entry of a path that a mirror refused or that differs, or None."""
-        row = self._database.row(f"{_SELECT} WHERE mirror = ? AND key = ?", (mirror, os.fsencode(key)))
-        return None if row is None else _entry(row)
+        rows = self._database.rows(f"{_SELECT} WHERE mirror = ? AND key = ?", (mirror, os.fsencode(key)))
+        return next(map(_entry, rows), None)
 
     def count(self, mirror: str) -> int:
         """Number of paths that a mirror may lack."""

@@ -169,8 +169,7 @@ class DocumentTable:
 
     def handle(self, name: str) -> Handle | None:
         """Return a handle, or None if there is none of this name."""
-        row = self._database.row(f"{_HANDLES} WHERE handle = ?", (name,))
-        return None if row is None else _handle_from(row)
+        return next(map(_handle_from, self._database.rows(f"{_HANDLES} WHERE handle = ?", (name,))), None)
 
     def handles(self, document_id: str | None = None) -> list[Handle]:
         """Return the handles of a document, or of all."""

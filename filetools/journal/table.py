@@ -15,7 +15,6 @@ from msgspec import Struct
 
 from filetools.journal.storage.contents import IS_FREE, UNSYNCED, digest_of, version_from
 from filetools.journal.storage.database import Connection, Database
-from filetools.journal.storage.database import Row as SqlRow
 
 T = TypeVar("T")
 
@@ -68,8 +67,7 @@ class Table:
 
     def get(self, key: str) -> TableRow | None:
         """Return a row, or None."""
-        row = self._database.row(f"{_SELECT} AND key = ?", (self._space, key))
-        return None if row is None else _row(row)
+        return next(map(_row, self._database.rows(f"{_SELECT} AND key = ?", (self._space, key))), None)
 
     def put(self, rows: Sequence[TableRow], *, durable: bool = True, is_news: bool = True) -> bool:
         """Put or remove all these rows if each still has the revision that it names; otherwise none of them.
@@ -145,7 +143,7 @@ def release_bytes(connection: Connection, space: str, surplus: int, *, is_freed:
         surplus -= size if freed or not is_freed else 0
 
 
-def _row(row: SqlRow) -> TableRow:
+def _row(row: tuple[Any, ...]) -> TableRow:
     key, value, version, size, used, revision = row
     return TableRow(
         key=key, value=json.loads(value), version=version_from(version), size=size, used=used, revision=revision
