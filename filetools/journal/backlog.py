@@ -164,8 +164,7 @@ class Backlog(TableAccess):
 
     def count(self, mirror: str) -> int:
         """Number of paths that a mirror may lack."""
-        (count,) = self._database.row(_COUNT, {"mirror": mirror})
-        return int(count)
+        return int(self._database.row(_COUNT, {"mirror": mirror})[0])
 
     def is_filling(self, mirror: str) -> bool:
         """True if a mirror lacks something from before it followed records, or that a comparison found."""
