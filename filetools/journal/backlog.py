@@ -43,11 +43,11 @@ _LACKING: Final = (
     " UNION SELECT key, path FROM behind WHERE mirror = :mirror"
 )
 _COUNT: Final = f"SELECT count(DISTINCT key) FROM ({_LACKING})"
-# A folder whose contents must be compared is marked so until the mirror has the folder.
-_BELOW: Final = " ON CONFLICT (mirror, key) DO UPDATE SET below = max(below, excluded.below)"
-# The entry of an unapplied change survives a comparison: only a recorded deletion removes a folder with its contents.
+# A folder whose contents must be compared is marked so until the mirror has the folder. The entry of an unapplied change
+# survives a comparison: only a recorded deletion removes a folder with its contents.
 _ADD: Final = (
-    f"INSERT INTO behind (mirror, key, path, number, below, tries, reason) VALUES (?, ?, ?, ?, ?, ?, ?){_BELOW},"
+    "INSERT INTO behind (mirror, key, path, number, below, tries, reason) VALUES (?, ?, ?, ?, ?, ?, ?)"
+    " ON CONFLICT (mirror, key) DO UPDATE SET below = max(below, excluded.below),"
     " path = excluded.path, number = max(number, excluded.number), reason = coalesce(excluded.reason, reason),"
     " tries = CASE WHEN excluded.reason IS NULL THEN tries ELSE excluded.tries END"
 )

@@ -45,13 +45,11 @@ from filetools.models.records import DIRECTORY_REMOVALS, EXTERNAL, WITHOUT_BYTES
 _TAKING_AWAY: Final = (Operation.DELETE, Operation.MOVE, *DIRECTORY_REMOVALS)
 _ARRIVALS: Final = (Operation.CREATE, Operation.MOVE)
 _HEADLESS: Final = (*DIRECTORY_REMOVALS, Operation.CREATE_DIRECTORY, *WITHOUT_BYTES)
-_RELATE: Final = "INSERT OR IGNORE INTO relations (number, kind, target) VALUES (?, ?, ?)"
 _ABORT: Final = (
     "UPDATE records SET state = 'aborted' WHERE number = ? AND state != 'aborted'"
     " RETURNING operation, key, batch, old_key, old_path"
 )
 _BATCHES: Final = "SELECT coalesce(batch, number), number FROM records WHERE number IN (SELECT value FROM json_each(?))"
-_RENAME: Final = "UPDATE OR REPLACE tree SET key = ?, folder = ?, path = ? WHERE key = ?"
 _UNREAD: Final = "SELECT 1 FROM tree WHERE key >= ? AND key < ? AND kind = 'file' AND version IS NULL LIMIT 1"
 """Files below a folder that were never read."""
 _FREE: Final = (
@@ -108,7 +106,10 @@ class Recorder:
             if change.document is not None:
                 apply_to_document(connection, change.document, draft.actor, record.number)
             for relation in _relations(change, reversal):
-                connection.execute(_RELATE, (record.number, relation.kind, relation.number))
+                connection.execute(
+                    "INSERT OR IGNORE INTO relations (number, kind, target) VALUES (?, ?, ?)",
+                    (record.number, relation.kind, relation.number),
+                )
                 related.add(relation.number)
             records.append(record)
         related |= _set_back(connection, draft.changes)
@@ -287,4 +288,6 @@ def _abort(connection: Connection, number: int) -> None:
 
 def _move_file(connection: Connection, old_key: str | None, key: str, path: str) -> None:
     """Rename the row of a moved file, replacing the row at its new name."""
-    connection.execute(_RENAME, (key, folder_of(key), path, old_key))
+    connection.execute(
+        "UPDATE OR REPLACE tree SET key = ?, folder = ?, path = ? WHERE key = ?", (key, folder_of(key), path, old_key)
+    )

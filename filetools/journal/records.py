@@ -182,7 +182,6 @@ _IDENTIFY: Final = (
     "UPDATE tree SET device = ?, inode = ?, size = ?, mtime = ?, ctime = ?"
     " WHERE key = ? AND kind = 'file' AND applied = 1"
 )
-_APPLY_HEAD: Final = "UPDATE tree SET applied = 1 WHERE key = ? AND number = ?"
 
 
 class Marks:
@@ -204,7 +203,10 @@ class Marks:
         def work(connection: Connection) -> None:
             for number in several:
                 for keys in connection.execute(_APPLY, number).fetchall():
-                    connection.executemany(_APPLY_HEAD, [(key, *number) for key in keys if key is not None])
+                    connection.executemany(
+                        "UPDATE tree SET applied = 1 WHERE key = ? AND number = ?",
+                        [(key, *number) for key in keys if key is not None],
+                    )
             connection.executemany(_IDENTIFY, [(*identity, key) for key, identity in identities.items()])
 
         if several:
@@ -241,11 +243,11 @@ class Marks:
 REVERSALS: Final = ("undoes", "redoes")
 _TAKES_BACK: Final = f"kind IN {REVERSALS}"
 
-_IS_TAKEN_BACK: Final = (
-    f"EXISTS (SELECT 1 FROM relations JOIN records AS later USING (number) WHERE target = records.number"
+_REFRESH: Final = (
+    "UPDATE records SET undone = NOT undone WHERE number = ? AND undone !="
+    " EXISTS (SELECT 1 FROM relations JOIN records AS later USING (number) WHERE target = records.number"
     f" AND {_TAKES_BACK} AND later.state != 'aborted' AND NOT later.undone)"
 )
-_REFRESH: Final = f"UPDATE records SET undone = NOT undone WHERE number = ? AND undone != {_IS_TAKEN_BACK}"
 _TARGETS_BETWEEN: Final = f"SELECT target FROM relations WHERE number BETWEEN ? AND ? AND {_TAKES_BACK}"
 _DISCOUNT: Final = (
     "UPDATE records SET undone = 1"
