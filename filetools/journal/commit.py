@@ -6,7 +6,6 @@ one transaction and a refused one leaves no trace in it.
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Sequence, Set
 from typing import Final
@@ -49,7 +48,6 @@ _ABORT: Final = (
     "UPDATE records SET state = 'aborted' WHERE number = ? AND state != 'aborted'"
     " RETURNING operation, key, batch, old_key, old_path"
 )
-_BATCHES: Final = "SELECT coalesce(batch, number), number FROM records WHERE number IN (SELECT value FROM json_each(?))"
 _UNREAD: Final = "SELECT 1 FROM tree WHERE key >= ? AND key < ? AND kind = 'file' AND version IS NULL LIMIT 1"
 """Files below a folder that were never read."""
 _FREE: Final = (
@@ -205,8 +203,9 @@ def _relations(change: Change, reversal: Sequence[Relation]) -> Sequence[Relatio
 def _set_back(connection: Connection, changes: Sequence[Change]) -> set[int]:
     """Make the remaining records of set-back commits undo nothing; returns the records that they undid."""
     related: set[int] = set()
-    numbers = json.dumps([change.compensates for change in changes if change.compensates is not None])
-    for first, last in connection.execute(_BATCHES, (numbers,)).fetchall():
+    numbers = [(change.compensates,) for change in changes if change.compensates is not None]
+    batch = "SELECT coalesce(batch, number), number FROM records WHERE number = ?"
+    for first, last in [row for number in numbers for row in connection.execute(batch, number)]:
         related |= targets_between(connection, first, last)
         discount(connection, first, last)
     return related

@@ -248,7 +248,6 @@ _REFRESH: Final = (
     " EXISTS (SELECT 1 FROM relations JOIN records AS later USING (number) WHERE target = records.number"
     f" AND {_TAKES_BACK} AND later.state != 'aborted' AND NOT later.undone)"
 )
-_TARGETS_BETWEEN: Final = f"SELECT target FROM relations WHERE number BETWEEN ? AND ? AND {_TAKES_BACK}"
 _DISCOUNT: Final = (
     "UPDATE records SET undone = 1"
     " WHERE number BETWEEN ? AND ? AND operation = 'create_directory' AND state != 'aborted'"
@@ -426,4 +425,5 @@ def discount(connection: Connection, first: int, last: int) -> None:
 
 def targets_between(connection: Connection, first: int, last: int) -> set[int]:
     """Return the records that one commit undoes."""
-    return {target for (target,) in connection.execute(_TARGETS_BETWEEN, (first, last))}
+    query = f"SELECT target FROM relations WHERE number BETWEEN ? AND ? AND {_TAKES_BACK}"
+    return {target for (target,) in connection.execute(query, (first, last))}
