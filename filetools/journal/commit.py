@@ -14,12 +14,12 @@ from msgspec import Struct
 
 from filetools.journal.documents import apply_to_document, is_at
 from filetools.journal.records import (
+    DISCOUNT,
     INSERT_RECORD,
     NEVER_IN_FILE,
     REVERSALS,
     Change,
     Relation,
-    discount,
     record_from,
     record_row,
     refresh_undone,
@@ -207,7 +207,7 @@ def _set_back(connection: Connection, changes: Sequence[Change]) -> set[int]:
     batch = "SELECT coalesce(batch, number), number FROM records WHERE number = ?"
     for first, last in [row for number in numbers for row in connection.execute(batch, number)]:
         related |= targets_between(connection, first, last)
-        discount(connection, first, last)
+        connection.execute(DISCOUNT, (first, last))
     return related
 
 

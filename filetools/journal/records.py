@@ -248,7 +248,8 @@ _REFRESH: Final = (
     " EXISTS (SELECT 1 FROM relations JOIN records AS later USING (number) WHERE target = records.number"
     f" AND {_TAKES_BACK} AND later.state != 'aborted' AND NOT later.undone)"
 )
-_DISCOUNT: Final = (
+# Folders that a failed undo created remain, but count neither as an undo nor as redoable.
+DISCOUNT: Final = (
     "UPDATE records SET undone = 1"
     " WHERE number BETWEEN ? AND ? AND operation = 'create_directory' AND state != 'aborted'"
     f" AND EXISTS (SELECT 1 FROM relations WHERE relations.number = records.number AND {_TAKES_BACK})"
@@ -416,11 +417,6 @@ def refresh_undone(connection: Connection, numbers: Iterable[int]) -> None:
     while waiting:
         changed = [number for number in waiting if connection.execute(_REFRESH, (number,)).rowcount]
         waiting = {target for number in changed for target in targets_between(connection, number, number)}
-
-
-def discount(connection: Connection, first: int, last: int) -> None:
-    """Discount the folders that a failed undo created: they remain, but count neither as an undo nor as redoable."""
-    connection.execute(_DISCOUNT, (first, last))
 
 
 def targets_between(connection: Connection, first: int, last: int) -> set[int]:
