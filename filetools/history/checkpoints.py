@@ -23,7 +23,7 @@ from filetools.changes.tree_look import TreeLook, compared
 from filetools.content.version import version_of
 from filetools.errors import AccessDeniedError, FileToolsError, InvalidArgumentError, WorkspaceGoneError
 from filetools.history.draft_tree import DraftNode, DraftTree, within
-from filetools.history.undo import Clash, UndoFinding
+from filetools.history.undo import UndoFinding
 from filetools.journal.checkpoints import Checkpoint, SnapshotRow, Tree
 from filetools.locks.deadline import uncounted
 from filetools.models.records import Actor, Operation
@@ -149,7 +149,7 @@ class RestoreTarget(Struct, frozen=True):
 
 def completed(
     parts: Parts, tree: DraftTree, findings: list[UndoFinding], target: RestoreTarget
-) -> tuple[list[UndoFinding], dict[str, Clash]]:
+) -> tuple[list[UndoFinding], Mapping[str, FileToolsError]]:
     """Make a draft in which all records since the checkpoint are inverted equal to the snapshot, or to a part of it.
 
     Returns:
@@ -174,7 +174,7 @@ def completed(
         else finding
         for finding in findings
     ]
-    refused = {path: Clash.of(AccessDeniedError(path)) for path in closed if target.covers(path)}
+    refused = {path: AccessDeniedError(path) for path in closed if target.covers(path)}
     return [*(UndoFinding(records=(), path=path, outcome="unknown") for path in unknown), *findings], refused
 
 
