@@ -85,7 +85,7 @@ class Town:
         """Have documents follow their files, as they do a moment after every change."""
         news = self.files._runner.news
         await news.publish()
-        await news.follow(self.files._parts.documents.known.all())
+        await news.follow()
 
     async def notice(self) -> None:
         """Have foreign changes recorded, as the next call on a path does, by calls that are refused."""
