@@ -305,7 +305,10 @@ class FileTooLargeError(
     FileToolsError,
     ValueError,
     code="FILE_TOO_LARGE",
-    action="Read a part: pass offset and limit (lines), or byte_offset and byte_count.",
+    action=(
+        "Read a part: pass offset and limit (lines), or byte_offset and byte_count."
+        " Files over the setting max_write_bytes are not changed."
+    ),
 ):
     """Raised when a file exceeds the limit of an operation."""
 

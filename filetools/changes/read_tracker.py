@@ -14,7 +14,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from itertools import islice
 from operator import attrgetter
@@ -104,7 +104,7 @@ class ReadTracker:
         self._actors: OrderedDict[str, _Seen] = OrderedDict()
         self._unsaved: list[tuple[str, str, SeenVersion | None]] = []
         self._ephemeral: set[str] = set()
-        self._held, self._waiting = _Texts(), _Texts()
+        self._held, self._waiting = _Texts(MOST_HELD_BYTES), _Texts(MOST_WAITING_BYTES)
         """By version: texts that may stay in memory while there is room, and texts to save to the journal."""
         self._saving = threading.Lock()
 
@@ -286,10 +286,10 @@ class ReadTracker:
                 self._hold(owner, version, bytes(content))
 
     def _hold(self, owner: str, version: str, content: bytes) -> None:
-        (self._held if owner in self._ephemeral else self._waiting).hold(version, content)
-        for former, its_content in self._held.beyond(MOST_HELD_BYTES):
-            self._waiting.hold(former, its_content)
-        self._waiting.beyond(MOST_WAITING_BYTES)
+        texts = {version: content}
+        if owner in self._ephemeral:
+            texts = self._held.hold(texts)
+        self._waiting.hold(texts)
 
     def _replace(self, owner: str, key: str, rows: Rows) -> None:
         """Replace an actor's rows of a path."""
@@ -404,25 +404,24 @@ MOST_WAITING_BYTES: Final = 256 * 1024 * 1024
 
 
 class _Texts(OrderedDict[str, bytes]):
-    """Texts by version, least recently used first."""
+    """Texts by version, least recently used first, of at most `limit` bytes."""
 
-    def __init__(self) -> None:
+    def __init__(self, limit: int) -> None:
         super().__init__()
-        self.size = 0
-        """Total bytes."""
+        self._left = limit
 
-    def hold(self, version: str, content: bytes) -> None:
-        self.release(version)
-        self[version] = content
-        self.size += len(content)
+    def hold(self, texts: Mapping[str, bytes]) -> dict[str, bytes]:
+        """Add texts; returns the least recently used ones, which are beyond the limit."""
+        beyond = {}
+        for version, content in texts.items():
+            self.release(version)
+            self[version] = content
+            self._left -= len(content)
+        while self._left < 0:
+            version, content = self.popitem(last=False)
+            beyond[version] = content
+            self._left += len(content)
+        return beyond
 
     def release(self, version: str) -> None:
-        self.size -= len(self.pop(version, b""))
-
-    def beyond(self, limit: int) -> list[tuple[str, bytes]]:
-        """Remove the least recently used until the total is within a limit; returns them."""
-        out = []
-        while self.size > limit:
-            out.append(self.popitem(last=False))
-            self.size -= len(out[-1][1])
-        return out
+        self._left += len(self.pop(version, b""))

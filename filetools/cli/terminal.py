@@ -63,7 +63,7 @@ _HINTS: Final = {
     "FILE_EXISTS": "Choose another path, or move what is there; 'filetools mv' and 'filetools cp' replace a file with -f.",
     "IS_A_DIRECTORY": "Name a file; 'filetools ls' lists what is in the folder.",
     "DIR_NOT_EMPTY": "Pass -r to remove the folder with everything in it.",
-    "FILE_TOO_LARGE": "Read a part with --offset and --limit.",
+    "FILE_TOO_LARGE": "Read a part with --offset and --limit. Files over the setting max_write_bytes are not changed.",
     "PATH_TRAVERSAL": "Name a path inside the workspace; --root selects the workspace.",
     "ABSOLUTE_PATH": "Name a path inside the workspace; --root selects the workspace.",
     "EDIT_NOT_FOUND": "Read the file with 'filetools read', and copy --old from it exactly.",

@@ -190,14 +190,18 @@ class Buffers(ActorCalls):
         for _ in range(MOST_TRIES):
             opened = await self._parts.workers.run(partial(self._parts.documents.held, handle, self.actor))
             where = self._runner.resolve(opened.document.path)
-            arguments, text = {"content": opened.text}, partial(str, opened.text)
-            await self._authorise("write_file", [where], arguments, change=True, text=text, looks_at_disk=True)
+            arguments, text = {"content": opened.text}, partial(self._newest, opened)
+            permit = await self._authorise("write_file", [where], arguments, change=True, text=text, looks_at_disk=True)
             step = PutFile(where, DocumentSave(opened.document.id, on_conflict, self.actor, text_format))
             try:
-                return step, await self._runner.change([step], self.actor)
+                return step, await self._runner.change([step], self.actor, permits=[permit])
             except BufferClosedError:
                 continue  # the file has moved meanwhile; a closed handle is refused by `held` above
         raise ChangedMeanwhileError(where, MOST_TRIES)
+
+    def _newest(self, opened: OpenText) -> str:
+        """Return the text that a save would write now, which others may have changed since it was read."""
+        return (self._parts.documents.newest(opened.document.id) or opened).text
 
     def _open(self, where: WorkspacePath) -> BufferResult:
         parts = self._parts

@@ -20,7 +20,7 @@ from filetools.facade.reading import information
 from filetools.facade.reading.feed import PAGE_RECORDS, number_of
 from filetools.facade.reading.reading import full_version
 from filetools.facade.run_calls import runs_of
-from filetools.history import selection, tree_diff, undo, undoing
+from filetools.history import selection, tree_diff, undoing
 from filetools.history.checkpoints import RestoreTarget, require_known, take
 from filetools.history.provenance import AuthoredLines, LineHistory, lineage
 from filetools.history.selection import Moment
@@ -409,7 +409,7 @@ class HistoryCalls(ActorCalls):
         aim: Callable[[], Awaitable[RestoreTarget]] | None = None,
     ) -> UndoResult:
         self._runner.check_open()
-        tries, refused = 0, dict[str, undo.Clash]()
+        tries, refused = 0, dict[str, FileToolsError]()
         is_withheld = self._parts.gatekeeper.policy.withholding(self.actor, "diff", "read_file") or (
             lambda _path: False
         )
@@ -432,7 +432,7 @@ class HistoryCalls(ActorCalls):
                 if again.files != plan.files:
                     tries += 1
                 elif partly and exc.path is not None and exc.path not in refused:
-                    refused = {**refused, exc.path: undo.Clash.of(exc)}
+                    refused = {**refused, exc.path: exc}
                 else:
                     raise  # planned again, it would be the same
             else:

@@ -23,7 +23,7 @@ from filetools.changes.tree_look import TreeLook, compared
 from filetools.content.version import version_of
 from filetools.errors import AccessDeniedError, FileToolsError, InvalidArgumentError, WorkspaceGoneError
 from filetools.history.draft_tree import DraftNode, DraftTree, within
-from filetools.history.undo import Clash, UndoFinding
+from filetools.history.undo import UndoFinding
 from filetools.journal.checkpoints import Checkpoint, SnapshotRow, Tree
 from filetools.locks.deadline import uncounted
 from filetools.models.records import Actor, Operation
@@ -92,12 +92,11 @@ def _content_of(parts: Parts, row: SnapshotRow, most_bytes: int) -> bytes | None
 class SessionCheckpoints:
     """Makes a checkpoint before the first change of each session, if the settings ask for it. One per opened workspace."""
 
-    def __init__(self, runner: CallRunner) -> None:
-        self._runner = runner
+    def __init__(self) -> None:
         self._made: set[str] = set()
         self._making = asyncio.Lock()
 
-    async def before_change(self, actor: Actor) -> None:
+    async def before_change(self, runner: CallRunner, actor: Actor) -> None:
         """Wait until the checkpoint before this actor's session is made, or has failed; later calls return at once.
 
         Waiting does not count against the time limit of a tool call.
@@ -106,20 +105,20 @@ class SessionCheckpoints:
             WorkspaceGoneError: The workspace was closed.
         """
         session = actor.session
-        if session is None or session in self._made or self._runner.parts.settings.auto_checkpoint == "off":
+        if session is None or session in self._made or runner.parts.settings.auto_checkpoint == "off":
             return
         with uncounted():
             async with self._making:
                 if session not in self._made:
-                    await self._runner.while_open(self._make(session))
+                    await runner.while_open(self._make(runner, session))
                     self._made.add(session)
 
-    async def _make(self, session: str) -> None:
-        parts, name = self._runner.parts, f"{PREFIX}{session}"
+    async def _make(self, runner: CallRunner, session: str) -> None:
+        parts, name = runner.parts, f"{PREFIX}{session}"
         try:
             # It may have been made by another process, or before the workspace was opened.
             if await parts.workers.run(partial(parts.journal.checkpoints.get, name)) is None:
-                seen = await self._runner.look_at_tree(keep=True)
+                seen = await runner.look_at_tree(keep=True)
                 await parts.workers.run(partial(take, parts, name, seen, automatic=True))
         except WorkspaceGoneError:
             raise
@@ -149,7 +148,7 @@ class RestoreTarget(Struct, frozen=True):
 
 def completed(
     parts: Parts, tree: DraftTree, findings: list[UndoFinding], target: RestoreTarget
-) -> tuple[list[UndoFinding], dict[str, Clash]]:
+) -> tuple[list[UndoFinding], Mapping[str, FileToolsError]]:
     """Make a draft in which all records since the checkpoint are inverted equal to the snapshot, or to a part of it.
 
     Returns:
@@ -174,7 +173,7 @@ def completed(
         else finding
         for finding in findings
     ]
-    refused = {path: Clash.of(AccessDeniedError(path)) for path in closed if target.covers(path)}
+    refused = {path: AccessDeniedError(path) for path in closed if target.covers(path)}
     return [*(UndoFinding(records=(), path=path, outcome="unknown") for path in unknown), *findings], refused
 
 

@@ -128,14 +128,11 @@ class DraftTree:
             return node.version
         assert node.origin is not None
         if node.origin not in self._versions:
-            self._versions[node.origin] = self.read_version(node)
+            is_file = node.source and node.kind != "symlink"
+            stat = self._parts.store.stat(WorkspacePath(node.source)) if is_file else None
+            known = None if stat is None else self._parts.facts.get(stat.identity)
+            self._versions[node.origin] = version_of(self._content_at(node)) if known is None else known.version
         return self._versions[node.origin]
-
-    def read_version(self, node: DraftNode) -> str:
-        """Return the version of the file that is now at a node's origin."""
-        stat = self._parts.store.stat(WorkspacePath(node.source)) if node.source and node.kind != "symlink" else None
-        known = None if stat is None else self._parts.facts.get(stat.identity)
-        return version_of(self._content_at(node)) if known is None else known.version
 
     def content(self, node: DraftNode) -> bytes:
         """Return the bytes of a file, or the target of a link.

@@ -15,7 +15,7 @@ from msgspec import Struct, field, structs
 from filetools.content.differences.merging import merge_bytes
 from filetools.content.facts import inspect, text_of
 from filetools.content.version import version_of
-from filetools.errors import EncodingError, FileToolsError, VersionGoneError
+from filetools.errors import EditConflictError, EncodingError, FileToolsError, VersionGoneError
 from filetools.history.draft_tree import PARENT, DraftNode, DraftTree, EntryNames, within
 from filetools.history.provenance import lineage
 from filetools.history.selection import MOST_NUMBER
@@ -23,8 +23,6 @@ from filetools.journal.records import History, RecordFilter
 from filetools.models.records import ChangeRecord, Operation
 from filetools.models.words import EntryType
 
-Place = dict[str, str | int]
-"""Overlapping texts: base, ours (the current text), theirs (the previous text), and the line."""
 Outcome = Literal["undone", "unchanged", "kept", "unknown"]
 
 SETTLED: Final = ("undone", "unchanged", "kept")
@@ -39,19 +37,6 @@ _KINDS: Final[Mapping[Operation, EntryType]] = {
 """Kind of the entry that a record changed, by operation, if the record has its states before and after."""
 
 
-class Clash(Struct, frozen=True, kw_only=True):
-    """Why a change cannot be undone."""
-
-    code: str = "EDIT_CONFLICT"
-    reason: str
-    places: tuple[Place, ...] = ()
-
-    @classmethod
-    def of(cls, error: FileToolsError) -> Clash:
-        """Return the clash for an error."""
-        return cls(code=error.code, reason=error.message)
-
-
 class UndoFinding(Struct, frozen=True, kw_only=True):
     """The outcome of some records of one path."""
 
@@ -60,7 +45,8 @@ class UndoFinding(Struct, frozen=True, kw_only=True):
     """Path of the file in the draft; the record's path if the draft does not have the file."""
     now: str = ""
     """Current path of the file; empty if there is none."""
-    outcome: Outcome | Clash
+    outcome: Outcome | FileToolsError
+    """The error says why the records cannot be undone, maybe with overlapping texts as `conflicts`."""
 
     @property
     def places(self) -> tuple[str, ...]:
@@ -146,7 +132,7 @@ class Undoing:
         elif operation is Operation.CREATE_DIRECTORY:
             self._find([record], None, "unchanged")
         else:
-            self._find([record], None, Clash(reason="another file has taken its place since"))
+            self._find([record], None, EditConflictError("another file has taken its place since"))
 
     def _home(self, record: ChangeRecord) -> str | None:
         """Return the path in the draft at which what a record took away belongs; None if its folder is gone."""
@@ -161,7 +147,7 @@ class Undoing:
         try:
             before, after = self._states(record, kind)
         except VersionGoneError as exc:
-            self._find([record], where, Clash.of(exc))
+            self._find([record], where, exc)
             return
         key = self._tree.key(where)
         run = self._runs.get(key)
@@ -188,7 +174,7 @@ class Undoing:
     def _settle(self, run: _UndoRun) -> None:
         here = self._tree.at(run.path)
         then = self._without(run, here)
-        if isinstance(then, Clash):
+        if isinstance(then, FileToolsError):
             self._find(run.records, run.path, then)
             return
         is_same = self._tree.is_same(here, then)
@@ -196,59 +182,59 @@ class Undoing:
         if not is_same:
             self._tree.put(run.path, then)
 
-    def _without(self, run: _UndoRun, here: DraftNode | None) -> DraftNode | Clash | None:
+    def _without(self, run: _UndoRun, here: DraftNode | None) -> DraftNode | FileToolsError | None:
         """Return the node without a run's changes, or why they cannot be undone."""
         before, after = run.before, run.after
         if here is not None and here.kind != run.kind:
-            return Clash(reason="something of another kind is there now")
+            return EditConflictError("something of another kind is there now")
         version = None if here is None or run.kind == "directory" else self._tree.version(here)
         if before is None:
             is_as_left = here is None or (after is not None and version == after.version)
-            return None if is_as_left else Clash(reason="others have changed it since it was created")
+            return None if is_as_left else EditConflictError("others have changed it since it was created")
         if here is None:
-            return before if after is None else Clash(reason="it is no longer there")
+            return before if after is None else EditConflictError("it is no longer there")
         if after is None:
-            return here if version == before.version else Clash(reason="another file is there now")
+            return here if version == before.version else EditConflictError("another file is there now")
         mode = here.mode
         if None not in (before.mode, after.mode) and before.mode != after.mode:
             if here.mode not in (before.mode, after.mode):
-                return Clash(reason="others have changed its mode since")
+                return EditConflictError("others have changed its mode since")
             mode = before.mode
         if before.version in (version, after.version):
             return here if mode == here.mode else replace(self._tree.with_bytes(here), mode=mode)
         if version == after.version:
             return replace(here, version=before.version, mode=mode, made=None)
-        return self._merged(run.path, here, (before.version or "", after.version or ""), mode)
-
-    def _merged(self, path: str, here: DraftNode, versions: tuple[str, str], mode: int | None) -> DraftNode | Clash:
-        if here.kind != "file":
-            return Clash(reason="others have changed it since")
+        if run.kind != "file":
+            return EditConflictError("others have changed it since")
         try:
-            before, after = (text_of(self._tree.contents.get(version), name=path) for version in versions)
-            content = self._tree.content(here)
-            text_format = inspect(content, name=path)[0].text_format
-            if text_format is None or before is None or after is None:
-                return Clash(reason="it is binary, and others have changed it since")
-            merged, result = merge_bytes(
-                after, content, before,
-                text_format=text_format, path=path, by_words=self._is_prose(path), with_foreign=False,
-            )  # fmt: skip
-        except (VersionGoneError, EncodingError) as exc:
-            return Clash.of(exc)
+            return self._merged(run.path, here, (before.version or "", after.version or ""), mode)
+        except (EditConflictError, EncodingError, VersionGoneError) as exc:
+            return exc
+
+    def _merged(self, path: str, here: DraftNode, versions: tuple[str, str], mode: int | None) -> DraftNode:
+        before, after = (text_of(self._tree.contents.get(version), name=path) for version in versions)
+        content = self._tree.content(here)
+        text_format = inspect(content, name=path)[0].text_format
+        if text_format is None or before is None or after is None:
+            raise EditConflictError("it is binary, and others have changed it since")
+        merged, result = merge_bytes(
+            after, content, before,
+            text_format=text_format, path=path, by_words=self._is_prose(path), with_foreign=False,
+        )  # fmt: skip
         if merged is None:
-            places = tuple(one.to_dict() for one in result.conflicts)
+            places = [one.to_dict() for one in result.conflicts]
             where = f"others have changed the same place since (line {places[0]['line']})"
             reason = "others have changed it since, and it is too large to be merged" if result.is_too_large else where
-            return Clash(reason=reason, places=places)
+            raise EditConflictError(reason, details={"conflicts": places})
         return replace(here, version=version_of(merged), mode=mode, made=merged)
 
     def _move_back(self, record: ChangeRecord, where: str) -> None:
         home, is_folder = self._home(record), record.operation is Operation.MOVE_DIRECTORY
         _, here = self._settled(home), self._settled(where)
         if home is None or here is None or (here.kind == "directory") != is_folder:
-            self._find([record], None, Clash(reason="it is no longer there"))
+            self._find([record], None, EditConflictError("it is no longer there"))
         elif not self._is_free(home, for_folder=is_folder):
-            self._find([record], where, Clash(reason=f"something else is at {home} now"))
+            self._find([record], where, EditConflictError(f"something else is at {home} now"))
         else:
             self._find([record], where, "undone")
             self._tree.move(where, home)
@@ -279,7 +265,7 @@ class Undoing:
             self._find([record], None, "unknown")
             return
         if here is not None and (here.kind != "directory" or (trashed and not self._is_free(where, for_folder=True))):
-            self._find([record], where, Clash(reason="something else is there now"))
+            self._find([record], where, EditConflictError("something else is there now"))
             return
         for path, node in trashed.items():
             self._tree.put(path, node)
@@ -316,7 +302,7 @@ class Undoing:
             self._settle(self._runs.pop(one))
         return self._tree.at(place)
 
-    def _find(self, records: Sequence[ChangeRecord], where: str | None, outcome: Outcome | Clash) -> None:
+    def _find(self, records: Sequence[ChangeRecord], where: str | None, outcome: Outcome | FileToolsError) -> None:
         """Add a finding; `where` is the file's path in the draft, None if the draft does not have the file.
 
         Call it before the draft is changed: the draft's node has the current path.

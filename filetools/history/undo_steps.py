@@ -27,7 +27,7 @@ from filetools.content.facts import inspect
 from filetools.editors.documents import changed
 from filetools.errors import ChangedMeanwhileError, EditConflictError, EncodingError, FileToolsError, VersionGoneError
 from filetools.history.draft_tree import Drafted, DraftNode, DraftTree, Origin, within
-from filetools.history.undo import SETTLED, Clash, UndoFinding
+from filetools.history.undo import SETTLED, UndoFinding
 from filetools.journal.commit import HeadMovedError
 from filetools.journal.records import History
 from filetools.models.records import ChangeRecord, Operation, RecordState
@@ -36,9 +36,11 @@ from filetools.paths.workspace_path import WorkspacePath
 
 OF_FOLDERS: Final = frozenset((Operation.CREATE_DIRECTORY, Operation.DELETE_DIRECTORY, Operation.MOVE_DIRECTORY))
 """Changes of a folder with all in it."""
+Blocked = Mapping[str, FileToolsError]
+"""Paths that stay as they are with all below them, with the reason."""
 
 
-def with_blocked(findings: Sequence[UndoFinding], blocked: Mapping[str, Clash]) -> list[UndoFinding]:
+def with_blocked(findings: Sequence[UndoFinding], blocked: Blocked) -> list[UndoFinding]:
     """Return the findings with a conflict for each record at a path that cannot be changed.
 
     Args:
@@ -56,7 +58,7 @@ def with_blocked(findings: Sequence[UndoFinding], blocked: Mapping[str, Clash]) 
         is_change = finding.outcome != "unchanged" or Operation.DELETE_DIRECTORY in operations
         if touched is not None and is_change and finding.outcome in SETTLED:
             finding = structs.replace(finding, outcome=touched)
-        if isinstance(finding.outcome, Clash):
+        if isinstance(finding.outcome, FileToolsError):
             told |= {*finding.places, *(record.path for record in finding.records if record.old_path is not None)}
             if stuck is not None:
                 finding = structs.replace(finding, path=finding.places[-1])
@@ -68,8 +70,11 @@ def with_blocked(findings: Sequence[UndoFinding], blocked: Mapping[str, Clash]) 
     ]
 
 
-def possible(parts: Parts, tree: DraftTree, refused: Mapping[str, Clash]) -> tuple[list[Drafted], dict[str, Clash]]:
+def possible(parts: Parts, tree: DraftTree, refused: Blocked) -> tuple[list[Drafted], dict[str, FileToolsError]]:
     """Return the changes of a draft that can be made.
+
+    Both ends of a move stay if one does, or the file would be lost or exist twice. A folder in which an entry stays is not
+    replaced by another kind.
 
     Args:
         parts: The workspace.
@@ -79,24 +84,10 @@ def possible(parts: Parts, tree: DraftTree, refused: Mapping[str, Clash]) -> tup
     Returns:
         The changes; and the paths that stay as they are with all below them, with the reason.
     """
-    drafted, blocked = tree.changes(), dict(refused)
+    drafted, stays = tree.changes(), dict(refused)
     for one in drafted:
-        clash = refused.get(one.path) or _obstacle(parts, tree, one)
-        if clash is not None:
-            blocked[one.path] = clash
-    stays = _staying(tree, drafted, blocked)
-    keys = set(map(tree.key, stays))
-    above = {folder for key in keys for folder in within(key)}
-    left = [one for one in drafted if keys.isdisjoint(within(tree.key(one.path)))]
-    return [one for one in left if one.then is not None or tree.key(one.path) not in above], stays
-
-
-def _staying(tree: DraftTree, drafted: Sequence[Drafted], blocked: Mapping[str, Clash]) -> dict[str, Clash]:
-    """Return all paths that stay as they are if the blocked ones do, with the reason.
-
-    Both ends of a move stay, or the file would be lost or exist twice. A folder in which an entry stays is not replaced by
-    another kind.
-    """
+        if one.path not in refused and (error := _obstacle(parts, tree, one)) is not None:
+            stays[one.path] = error
     others: defaultdict[str, list[str]] = defaultdict(list)
     for path, node in tree.drafted.values():
         if node is not None and node.source:
@@ -104,24 +95,26 @@ def _staying(tree: DraftTree, drafted: Sequence[Drafted], blocked: Mapping[str, 
                 for key in within(tree.key(end)):
                     others[key].append(other)
     swaps = {tree.key(one.path): one.path for one in drafted if one.is_swap and one.now and one.now.kind == "directory"}
-    stays, keys, queue = dict(blocked), set(map(tree.key, blocked)), list(blocked.items())
-    for path, clash in queue:  # it grows meanwhile
+    keys, queue = set(map(tree.key, stays)), list(stays.items())
+    for path, error in queue:  # it grows meanwhile
         key = tree.key(path)
         for each in sorted([*others[key], *(swaps[above] for above in within(key) if above in swaps)]):
             if keys.isdisjoint(within(tree.key(each))):
                 keys.add(tree.key(each))
-                stays[each] = clash
-                queue.append((each, clash))
-    return stays
+                stays[each] = error
+                queue.append((each, error))
+    above = {folder for key in keys for folder in within(key)}
+    left = [one for one in drafted if keys.isdisjoint(within(tree.key(one.path)))]
+    return [one for one in left if one.then is not None or tree.key(one.path) not in above], stays
 
 
-def _obstacle(parts: Parts, tree: DraftTree, one: Drafted) -> Clash | None:
+def _obstacle(parts: Parts, tree: DraftTree, one: Drafted) -> FileToolsError | None:
     path, now, then = WorkspacePath(one.path), one.now, one.then
     if one.is_swap and not _can_go(tree, one):
         return _impossible(path)
     blocking = None if then is None or now is not None else tree.file_above(path)
     if blocking is not None:
-        return Clash(reason=f"{blocking} is a file now")
+        return EditConflictError(f"{blocking} is a file now")
     try:
         if then is not None and then.version is not None:
             tree.content(then)
@@ -132,11 +125,10 @@ def _obstacle(parts: Parts, tree: DraftTree, one: Drafted) -> Clash | None:
                 step = PutFile(path, partial(_decide, tree, one))
                 step.look(parts)
                 step.preview(parts, step.seen)
-    except VersionGoneError as exc:
-        return Clash.of(exc)
-    except (EditConflictError, EncodingError) as exc:
-        places = tuple((exc.details or {}).get("conflicts", ()))
-        return Clash(code=exc.code, reason="its document has unsaved text", places=places)
+    except EditConflictError as exc:
+        return EditConflictError("its document has unsaved text", details=exc.details)
+    except (VersionGoneError, EncodingError) as exc:
+        return exc
     except (HeadMovedError, FileToolsError):
         pass  # somebody is typing, or the file has changed: the step decides
     return None
@@ -180,12 +172,12 @@ class StepMaker:
     """Makes the steps of one transaction. Lives for one plan."""
 
     def __init__(self, parts: Parts, tree: DraftTree, drafted: Sequence[Drafted]) -> None:
-        self._workspace = parts.workspace
+        self._parts = parts
         self._tree = tree
         self._left = {tree.key(one.path): one for one in drafted}
         self.drafted = {one.path: one for one in drafted}
         self.steps: list[Step] = []
-        self.blocked: dict[str, Clash] = {}
+        self.blocked: dict[str, FileToolsError] = {}
         """Paths that cannot be changed, and why."""
         self._bring_wholes()
         self._move_files()
@@ -218,7 +210,7 @@ class StepMaker:
                 come = [(each, self._tree.standing(each.origin.path)) for each in taken if each.origin is not None]
             else:
                 inside = [
-                    WorkspacePath(each) for each in self._tree.below(path) if self._workspace.is_addressable(each)
+                    WorkspacePath(each) for each in self._tree.below(path) if self._parts.workspace.is_addressable(each)
                 ]
                 self.steps.append(RestoreFolder(path, origin.trash, inside))
                 trashed = self._tree.trashed(path, origin.trash)
@@ -254,7 +246,7 @@ class StepMaker:
                 continue
             inside = [each for other, each in self._left.items() if other.startswith(f"{key}/")]
             if {each.path for each in inside if each.then is None} == set(self._tree.standing_below(one.path)):
-                permit = partial(_permit_tree, self._tree, one.path, inside)
+                permit = partial(_permit_tree, self._parts, self._tree, one.path, inside)
                 self.steps.append(
                     RemoveFolderStep(WorkspacePath(one.path), recursive=True, mode=one.now.mode, permit=permit)
                 )
@@ -262,7 +254,7 @@ class StepMaker:
 
     def _move_files(self) -> None:
         # Where links are refused, they are created again.
-        kinds = ("file", "symlink", "other") if self._workspace.follow_symlinks else ("file", "other")
+        kinds = ("file", "symlink", "other") if self._parts.workspace.follow_symlinks else ("file", "other")
         for one in self._rest():
             origin, then = one.origin, one.then
             if origin is None or origin.trash is not None or then is None or then.version or then.kind not in kinds:
@@ -271,7 +263,7 @@ class StepMaker:
             is_moved = (
                 source is not None and source.then is None and source.now is not None and source.now.mode == then.mode
             )
-            if is_moved and self._workspace.is_addressable(one.path):
+            if is_moved and self._parts.workspace.is_addressable(one.path):
                 self.steps.append(MoveFile(WorkspacePath(origin.path), WorkspacePath(one.path), overwrite=False))
                 del self._left[self._tree.key(origin.path)], self._left[self._tree.key(one.path)]
 
@@ -315,8 +307,8 @@ def _turn(step: Step) -> tuple[int, int]:
     return turn, -step.paths[0].count("/") if turn > 2 else 0
 
 
-def _impossible(path: str) -> Clash:
-    return Clash(reason=f"an entry there, or in it, cannot be removed or restored ({escaped(path)})")
+def _impossible(path: str) -> FileToolsError:
+    return EditConflictError(f"an entry there, or in it, cannot be removed or restored ({escaped(path)})")
 
 
 def place_of(step: Step) -> WorkspacePath:
@@ -340,12 +332,12 @@ def _decide(tree: DraftTree, drafted: Drafted, parts: Parts, seen: Look) -> PutD
     return PutDecision(content=content, facts=facts, mode=mode, document=kept)
 
 
-def _permit_tree(tree: DraftTree, folder: str, inside: Sequence[Drafted]) -> None:
-    planned = {one.path: one.now for one in inside}
-    now = {path: tree.standing(path) for path in tree.standing_below(folder)}
+def _permit_tree(parts: Parts, tree: DraftTree, folder: str, inside: Sequence[Drafted]) -> None:
+    fresh, planned = DraftTree(parts), {one.path: one.now for one in inside}
+    now = {path: fresh.standing(path) for path in fresh.standing_below(folder)}
     is_same = planned.keys() == now.keys() and all(
         one is not None and other is not None and one.kind == other.kind
-        and (one.kind != "file" or tree.version(one) == tree.read_version(other))
+        and (one.kind != "file" or tree.version(one) == fresh.version(other))
         for path, one in planned.items()
         for other in [now[path]]
     )  # fmt: skip
@@ -393,7 +385,7 @@ def plan_unsaved(
         if document is None or not document.is_dirty:
             findings.append(UndoFinding(records=records, path=path, outcome="unchanged"))
         elif key in taken or any(newer.before != older.after for newer, older in pairwise(records)):
-            clash = Clash(reason="it is in a document that is not saved yet")
+            clash = EditConflictError("it is in a document that is not saved yet")
             findings.append(UndoFinding(records=records, path=path, outcome=clash))
         else:
             steps.append(PutFile(where, partial(_decide_unsaved, records)))

@@ -29,7 +29,7 @@ from filetools.changes.steps.step import Step
 from filetools.errors import EditConflictError, FileToolsError
 from filetools.history.checkpoints import RestoreTarget, completed
 from filetools.history.draft_tree import Drafted, DraftTree, within
-from filetools.history.undo import SETTLED, Clash, UndoFinding, Undoing
+from filetools.history.undo import SETTLED, UndoFinding, Undoing
 from filetools.history.undo_steps import (
     StepMaker,
     in_phases,
@@ -92,20 +92,20 @@ class UndoPlan(Struct, frozen=True):
     @property
     def is_whole(self) -> bool:
         """True if no change is left out because of a conflict."""
-        return not any(isinstance(finding.outcome, Clash) for finding in self.findings)
+        return not any(isinstance(finding.outcome, FileToolsError) for finding in self.findings)
 
     def _conflicts(self, is_withheld: IsWithheld, *, applied: bool) -> list[UndoConflict]:
         """Return the conflicts: each path once for each reason. With `applied` it is the path after the undo, else before."""
         found: dict[tuple[str, str, str], UndoConflict] = {}
         for finding in self.findings:
-            path, clash = finding.places[0 if applied else -1], finding.outcome
-            if not isinstance(clash, Clash):
+            path, error = finding.places[0 if applied else -1], finding.outcome
+            if not isinstance(error, FileToolsError):
                 continue
             sources = {*finding.places, *(record.path for record in finding.records)}
             is_hidden = any(is_withheld(WorkspacePath(each)) for each in sources)
-            places = [] if is_hidden else [*map(dict, clash.places)]
-            conflict = UndoConflict(path=path, code=clash.code, reason=clash.reason, numbers=[], conflicts=places)
-            known = found.setdefault((path, clash.code, clash.reason), conflict)
+            places = [] if is_hidden else error.details.get("conflicts", [])
+            conflict = UndoConflict(path=path, code=error.code, reason=error.message, numbers=[], conflicts=places)
+            known = found.setdefault((path, error.code, error.message), conflict)
             known.numbers.extend(record.number for record in finding.records)
         return list(found.values())
 
@@ -127,9 +127,10 @@ class UndoPlan(Struct, frozen=True):
             record.number: UndoneChange(
                 number=record.number, operation=record.operation.value, path=record.path, old_path=record.old_path,
                 actor=record.actor.to_dict(), time=record.time,
-                outcome="conflict" if isinstance(one.outcome, Clash) else one.outcome,
+                outcome="conflict" if isinstance(one.outcome, FileToolsError) else one.outcome,
             )
-            for one in sorted(self.findings, key=lambda finding: isinstance(finding.outcome, Clash)) for record in one.records
+            for one in sorted(self.findings, key=lambda each: isinstance(each.outcome, FileToolsError))
+            for record in one.records
         }  # fmt: skip
         return UndoResult(
             changes=[changes[number] for number in sorted(changes, reverse=True)],
@@ -167,7 +168,7 @@ def make_plan(
     kind: RelationKind = "undoes",
     *,
     target: RestoreTarget | None = None,
-    refused: Mapping[str, Clash] = MappingProxyType({}),
+    refused: Mapping[str, FileToolsError] = MappingProxyType({}),
 ) -> UndoPlan:
     """Plan an undo on the current tree. Call it in a worker thread.
 
@@ -221,7 +222,7 @@ def _plan(
     parts: Parts,
     kind: RelationKind,
     target: RestoreTarget | None,
-    refused: Mapping[str, Clash],
+    refused: Mapping[str, FileToolsError],
     chosen: Sequence[ChangeRecord],
     passed: Sequence[UndoFinding],
 ) -> UndoPlan:
@@ -233,7 +234,7 @@ def _plan(
         )
     tree = DraftTree(parts)
     findings = Undoing(tree, history, changed, is_prose=parts.settings.is_prose).invert()
-    closed: dict[str, Clash] = {}
+    closed: Mapping[str, FileToolsError] = {}
     if target is not None:
         findings, closed = completed(parts, tree, findings, target)
     findings += [UndoFinding(records=(record,), path=record.path, outcome="undone") for record in saved]

@@ -140,10 +140,9 @@ class Mirror:
     def is_current(self) -> bool:
         """True if it has every recorded change."""
         backlog = self._context.journal.backlog
-        if self.state != "ready" or any(each.tries for each in backlog.behind(self.place)):
-            return False
         with suppress(RecordsForgottenError):
-            return not backlog.since(self.progress.reached, limit=1)[0]
+            is_behind = self.state != "ready" or any(each.tries for each in backlog.behind(self.place))
+            return not is_behind and not backlog.since(self.progress.reached, limit=1)[0]
         return False
 
     def wake(self, *, is_urgent: bool = False, is_heard: bool = False) -> None:
@@ -213,6 +212,7 @@ class Mirror:
         with self._changed:
             self._is_closed = True
             self._changed.notify_all()
+        self._answer_calls()
         if self._thread.is_alive():
             self._thread.join(seconds)  # one that hangs keeps other processes from writing until it ends
 
@@ -254,10 +254,6 @@ class Mirror:
                     )
         finally:
             self._leadership.close()
-            with self._changed:
-                self._is_closed = True
-                self._changed.notify_all()
-            self._answer_calls()
 
     def _round(self) -> float | None:
         """Do all work that is due; returns the seconds until more may be, None if it is paused."""

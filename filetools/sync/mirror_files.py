@@ -109,8 +109,6 @@ class MirrorFiles:
         """Versions of the files that this process wrote, the oldest dropped first, by inode, size and mtime: not by path,
         because a folder above may be moved; nor by ctime, because the exchange that takes a file out changes that."""
         self._ignores_case = False
-        self._contents = context.journal.contents
-        self._max_foreign_bytes = context.settings.max_foreign_bytes
 
     def establish(self) -> None:
         """Check which folder is at the place, and set `row`, `is_filled` and `is_older`.
@@ -158,16 +156,12 @@ class MirrorFiles:
         return row
 
     def _is_emptied(self) -> bool:
-        """True if only the hidden folder is left, as after `rm -r mirror/*`, and the primary has a file.
-
-        Also true if that file is the first one and not recorded yet: to fill such a folder does no harm.
-        """
-        # Only files: new folders are in the primary before they are recorded.
-        wanted = files_below(self._context.primary, ROOT, self._context.left_out)
-        if any(True for _ in self.store.scan(ROOT)) or next(wanted, None) is None:
+        """True if only the hidden folder is left, as after `rm -r mirror/*`, and a file is known that should be there."""
+        known, left_out = self._context.journal.tree_index.paths, self._context.left_out
+        if any(True for _ in self.store.scan(ROOT)) or all(left_out(path, False) for path in known("file").values()):
             return False
-        # In this order: a file of the primary is in the backlog until the mirror has it, so that a file that is created
-        # at this moment is found in one or the other.
+        # In this order: a known file is in the backlog until the mirror has it, so that a file that is created at this
+        # moment is found in one or the other.
         is_owed = self._context.journal.backlog.count(self.row.place) > 0
         return not is_owed and not any(True for _ in self.store.scan(ROOT))
 
@@ -195,10 +189,8 @@ class MirrorFiles:
 
         A file that cannot be kept stays in the mirror's `.filetools/displaced`.
         """
-        stat = displaced.stat
-        is_foreign = stat.type == "file" and not self._forget(stat)
-        is_large = stat.size > self._max_foreign_bytes
-        if is_foreign and (is_large or not self._is_kept(path, displaced) or not displaced.is_untouched()):
+        is_foreign = displaced.stat.type == "file" and not self._forget(displaced.stat)
+        if is_foreign and not (self._is_kept(path, displaced) and displaced.is_untouched()):
             displaced.keep(f"mirror-{secrets.token_hex(8)}")
         else:
             displaced.discard()
@@ -214,7 +206,7 @@ class MirrorFiles:
             with suppress(*GONE):
                 stat = self.store.stat(file)
                 is_foreign = stat is not None and stat.type == "file" and not self._forget(stat)
-                if is_foreign and not self._contents.has(file_version(self.store, file)):
+                if is_foreign and not self._context.journal.contents.has(file_version(self.store, file)):
                     self.remove(file)
 
     def refuse_state_below(self, path: WorkspacePath) -> None:
@@ -251,8 +243,6 @@ class MirrorFiles:
                     if mode not in (None, found.mode):
                         self.store.set_mode(path, mode)
                     return
-                if found is not None:
-                    self._identify_large(path, found)
                 bytes_or_parts = content if isinstance(content, bytes) else content()
                 stat, displaced = replace_file(self.store, path, bytes_or_parts, is_new=found is None, mode=mode)
             except _OTHER_GROUND:
@@ -284,8 +274,6 @@ class MirrorFiles:
                     self.remove_if_empty(path)
                     return
                 self._keep_below(path)
-            if found is not None:
-                self._identify_large(path, found)
             try:
                 displaced = self.store.remove(path)
             except MountPointError:
@@ -327,13 +315,6 @@ class MirrorFiles:
             return self._own.get(found.identity[1:4]) or file_version(self.store, path)
         return None
 
-    def _identify_large(self, path: WorkspacePath, found: FileStat) -> None:
-        """Before a large file is taken out, find out whether the journal knows it: later it would not be read."""
-        if found.type == "file" and found.size > self._max_foreign_bytes and found.identity[1:4] not in self._own:
-            version = file_version(self.store, path)
-            if self._contents.has(version) or self._context.journal.history.paths_of(version):
-                self._own[found.identity[1:4]] = version
-
     def _forget(self, stat: FileStat) -> bool:
         """Forget a file that is removed, because its inode may be used again; False if this process did not write it so."""
         return self._own.pop(stat.identity[1:4], None) is not None
@@ -359,17 +340,23 @@ class MirrorFiles:
             # Every process that has this mirror sweeps it, so another one may have removed a file first.
             with suppress(*GONE):
                 is_file = leftover.stat.type == "file"
-                if is_file and (leftover.stat.size > self._max_foreign_bytes or not leftover.is_untouched()):
+                is_large = leftover.stat.size > self._context.settings.max_foreign_bytes
+                if is_file and (is_large or not leftover.is_untouched()):
                     continue
-                if is_file and (content := leftover.read()) and not self._contents.has(version := version_of(content)):
-                    self._contents.keep(content, version)
+                if is_file and (content := leftover.read()):
+                    self._context.journal.contents.keep(content, version_of(content))
                 leftover.discard()
 
     def _is_kept(self, path: WorkspacePath, displaced: Displaced) -> bool:
+        """True once the journal has the bytes of a displaced file, or knows a large one, which is not read as a whole."""
+        journal = self._context.journal
         try:
-            content = displaced.read()
-            if not self._contents.has(version_of(content)):
-                self._context.journal.keep_aside(path, self._context.key(path), content, EXTERNAL)
+            version = file_version(self.store, WorkspacePath(displaced.temporary))
+            if journal.contents.has(version):
+                return True
+            if displaced.stat.size > self._context.settings.max_foreign_bytes:
+                return bool(journal.history.paths_of(version))
+            journal.keep_aside(path, self._context.key(path), displaced.read(), EXTERNAL)
         except FileToolsError as exc:
             _log.warning("foreign bytes of %s stay in .filetools/displaced of the mirror: %s", encodable(path), exc)
             return False
@@ -399,20 +386,17 @@ def _alike(store: Store, folder: WorkspacePath, name: str) -> list[str]:
     return []
 
 
-def files_below(
-    store: Store, top: WorkspacePath, left_out: Callable[[str, bool], bool] = lambda path, is_directory: False
-) -> Iterator[WorkspacePath]:
+def files_below(store: Store, top: WorkspacePath) -> Iterator[WorkspacePath]:
     """Yield the files below a folder; skips folders that disappear meanwhile."""
     folders = [top]
     while folders:
         folder = folders.pop()
         with suppress(*GONE):
             for entry in tuple(store.scan(folder)):
-                path, is_directory = folder.child(entry.name), entry.type == "directory"
-                if is_directory and not left_out(path, is_directory):
-                    folders.append(path)
-                elif entry.type == "file" and not left_out(path, is_directory):
-                    yield path
+                if entry.type == "directory":
+                    folders.append(folder.child(entry.name))
+                elif entry.type == "file":
+                    yield folder.child(entry.name)
 
 
 def file_version(store: Store, path: WorkspacePath, go_on: Callable[[], None] = lambda: None) -> str:

@@ -356,11 +356,10 @@ class BacklogWorker:
         if record.old_path is None or record.path != path:
             return False
         source = WorkspacePath(record.old_path)
-        if self._context.left_out(source, False) or self._context.primary.stat(source) is not None:
+        is_gone = not self._context.left_out(source, False) and self._context.primary.stat(source) is None
+        if not is_gone or not self.files.move_folder(source, path):
             return False
         lacking = self._context.journal.backlog.below(self._place, self._context.key(source))
-        if not self.files.move_folder(source, path):
-            return False
         self._process_all(WorkspacePath(path + each[len(source) :]) for each in lacking)
         return True
 

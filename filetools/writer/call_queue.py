@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
-from functools import partial
 from threading import Condition
 from typing import Final
 
@@ -80,7 +79,6 @@ class CallQueue:
                 self._is_served = False
                 self.withdraw(call)  # its caller is given the error
                 raise
-        self.fail_if_late(call)
 
     def withdraw(self, call: TurnCall) -> bool:
         """Remove a waiting call; False if it no longer waits. Callable from any thread."""
@@ -90,14 +88,15 @@ class CallQueue:
             self._waiting.remove(call)
         return True
 
-    def fail_if_late(self, call: TurnCall) -> None:
-        """Fail a call with LockTimeoutError if it still waits after its time; until then, return to it at that time."""
-        pause = call.given_up_at - time.monotonic()
-        if pause > 0:  # a loop with a coarse clock calls too early
-            call.set_alarm(pause, partial(self.fail_if_late, call))
-        elif self.withdraw(call):
-            call.fail(LockTimeoutError(call.path, call.timeout_seconds, holder=self._describe_holder()))
+    def give_up(self, call: TurnCall) -> None:
+        """Fail a call with LockTimeoutError, because its time is up; if it is in a turn, it gets no other one."""
+        call.expire()
+        if self.withdraw(call):
+            call.fail(self._timed_out(call))
             call.settle()
+
+    def _timed_out(self, call: TurnCall) -> LockTimeoutError:
+        return LockTimeoutError(call.path, call.timeout_seconds, holder=self._describe_holder())
 
     # -- in the thread that takes turns ------------------------------------------------------------------------------
 
@@ -126,10 +125,10 @@ class CallQueue:
         return True
 
     def put_back(self, calls: list[TurnCall]) -> None:
-        """Put calls back at the front; once the workspace is closed, fail them and empty the list."""
+        """Put calls back at the front. Late ones, and all once the workspace is closed, fail and leave the list."""
         with self._changed:
-            if self._gone is not None:
-                for call in calls:
-                    call.fail(WorkspaceGoneError(self._gone))
-                calls.clear()
+            for call in tuple(calls):
+                if self._gone is not None or call.is_late:
+                    call.fail(self._timed_out(call) if self._gone is None else WorkspaceGoneError(self._gone))
+                    calls.remove(call)
             self._waiting.extendleft(reversed(calls))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -20,8 +19,6 @@ from filetools.writer.worker_pool import Hop
 Publication = tuple[ChangeRecord, float | None]
 """A record to publish, and when its call's turn began; None for changes by others."""
 
-SHORTEST_WAIT_SECONDS: Final = 0.05
-"""Shortest wait before a call is given up: another call of this process may be in its turn."""
 MOST_TRIES: Final = 5
 """Attempts of a call when another program changes its files each time."""
 FIRST_PAUSE_SECONDS: Final = 0.001
@@ -118,7 +115,6 @@ class TurnCall:
         self.happened = happened
         self.hop: Hop[None]
         """Its outcome; set when it begins to wait."""
-        self._alarm: asyncio.TimerHandle | None = None
         self._caller_deadline: Deadline | None = None
         """The clock of its caller, stopped while it waits for its turn."""
         self.acquired = 0.0
@@ -126,8 +122,8 @@ class TurnCall:
         self.error: BaseException | None = None
         """Why it was refused, or failed."""
         self.not_before = 0.0
-        self.given_up_at = 0.0
-        """When it is given up if its turn has not begun, in `time.monotonic` seconds."""
+        self.is_late = False
+        """True once its time is up: then it gets no further turn."""
         self.is_finished = False
         """True once its work is done."""
         self._tries = 0
@@ -143,12 +139,12 @@ class TurnCall:
         if isinstance(error, FileBusyError):
             self._busy_since = self._busy_since or now
             self.not_before = now + BUSY_PAUSE_SECONDS
-            if now - self._busy_since < BUSY_SECONDS and now < self.given_up_at:
+            if now - self._busy_since < BUSY_SECONDS and not self.is_late:
                 return True
         elif isinstance(error, HeadMovedError):
             self._tries += 1
             self.not_before = now + FIRST_PAUSE_SECONDS * 2 ** (self._tries - 1)
-            if self._tries < MOST_TRIES and now < self.given_up_at:
+            if self._tries < MOST_TRIES and not self.is_late:
                 return True
             error = ChangedMeanwhileError(self.path, MOST_TRIES)
         self.error = error
@@ -157,29 +153,19 @@ class TurnCall:
     def wait(self, withdraw: Callable[[], bool]) -> None:
         """Begin to wait; `withdraw` removes the call from the queue while it waits."""
         self.hop = Hop(withdraw)
-        now = time.monotonic()
-        self.given_up_at = now + max(self.timeout_seconds, SHORTEST_WAIT_SECONDS)
         self._caller_deadline = current_deadline()
         if self._caller_deadline is not None:
             self._caller_deadline.pause()
-
-    def set_alarm(self, pause_seconds: float, give_up: Callable[[], None]) -> None:
-        """Call a function after a pause, unless the call ends before; on the loop. Replaces the former alarm."""
-        if self._alarm is not None:
-            self._alarm.cancel()
-        self._alarm = self.hop.get_loop().call_later(pause_seconds, give_up)
-
-    def end_wait(self) -> None:
-        """Stop the alarm, and let its caller's clock run on; on the loop."""
-        if self._alarm is not None:
-            self._alarm.cancel()
-        self.resume_deadline()
 
     def take_found(self) -> Sequence[ChangeRecord]:
         """Return and clear the changes that its turn found: it may have another turn before they are published."""
         found = [*self.work.found]
         self.work.found.clear()
         return found
+
+    def expire(self) -> None:
+        """Note that its time is up."""
+        self.is_late = True
 
     def finish(self) -> None:
         """Note that its work is done."""

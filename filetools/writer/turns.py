@@ -31,12 +31,14 @@ from filetools.models.records import ChangeRecord
 from filetools.paths.workspace import Workspace
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.writer.call_queue import CallQueue
-from filetools.writer.publisher import Ended, Publisher
+from filetools.writer.publisher import Publisher
 from filetools.writer.turn_calls import Publication, TurnCall, TurnTask, quietly, touches
 from filetools.writer.worker_pool import InFlight, WorkerPool
 
 T = TypeVar("T")
 
+SHORTEST_WAIT_SECONDS: Final = 0.05
+"""Shortest wait before a call is given up: another call of this process may be in its turn."""
 MOST_BYTES: Final = 8 * 1024 * 1024
 """Contents prepared in one turn; once exceeded, the turn takes no further call."""
 MOST_SECONDS: Final = 0.05
@@ -103,14 +105,17 @@ class Turns:
         if not call.timeout_seconds >= 0:
             raise InvalidArgumentError(f"lock_timeout_seconds must be 0 or more, not {call.timeout_seconds}")
         call.wait(partial(self._queue.withdraw, call))
+        seconds = max(call.timeout_seconds, SHORTEST_WAIT_SECONDS)
+        alarm = call.hop.get_loop().call_later(seconds, self._queue.give_up, call)
         self._in_flight.begin()
         self._calls.add(call)
         try:
             self._queue.add(call)
             await call.hop
         finally:
+            alarm.cancel()
             self._calls.discard(call)
-            call.end_wait()
+            call.resume_deadline()
             self._in_flight.end()
 
     async def do(self, work: Callable[[], T], *, path: str, owner: str, timeout_seconds: float) -> T:
@@ -165,11 +170,6 @@ class Turns:
         ]
 
     # -- on the loop -------------------------------------------------------------------------------------------------
-
-    def _end_on_loop(self, calls: Ended, again: Sequence[TurnCall]) -> None:
-        for call in again:
-            self._queue.fail_if_late(call)
-        self.publisher.end(calls, again)
 
     def _describe_holder(self) -> str:
         infos = [info for info, _ in self._own_holders()] or [from_line(self._gate.line())]
@@ -227,7 +227,7 @@ class Turns:
         found = [(call, call.take_found()) for call in calls]
         self._queue.put_back(again)
         with suppress(RuntimeError):  # the loop is closed, and nobody waits
-            calls[0].hop.get_loop().call_soon_threadsafe(self._end_on_loop, found, again)
+            calls[0].hop.get_loop().call_soon_threadsafe(self.publisher.end, found, again)
 
     def _take_turn(self, calls: list[TurnCall], again: list[TurnCall]) -> None:
         """Run the waiting calls.

@@ -46,8 +46,14 @@ async def make_history(folder: Path) -> None:
 
 def test_a_name_that_is_not_utf_8_is_shown_by_its_byte_and_what_to_do_is_said(run: CommandLine) -> None:
     told = run("read", os.fsdecode(b"caf\xe9")).error
-    assert "Invalid path 'caf\\udce9': it is not UTF-8\n" in told
+    assert "Invalid path 'caf\\xe9': it is not UTF-8\n" in told
     assert "rename it with another program" in told
+
+
+def test_of_a_file_that_is_too_large_to_change_the_setting_is_named(run: CommandLine) -> None:
+    told = run("append", "notes.md", "--content", "x", more={"FILETOOLS_MAX_WRITE_BYTES": "3"}).error
+    assert told.startswith("error FILE_TOO_LARGE: File too large: notes.md has ")
+    assert told.endswith("Files over the setting max_write_bytes are not changed.\n")
 
 
 @pytest.mark.parametrize(

@@ -185,23 +185,16 @@ def notified(tmp_path: Path) -> Callable[[], bool]:
     return has_rung
 
 
-async def test_who_listens_alone_notifies_nobody(tmp_path: Path, notified: Callable[[], bool]) -> None:
+async def test_everybody_is_notified_only_while_another_listens_in_the_same_or_another_process(
+    tmp_path: Path, notified: Callable[[], bool]
+) -> None:
     notifier = Notifier(tmp_path / "notify")
     notifier.listen(Ear())
     notified()
     notifier.notify_others()
     assert not notified()
-    notifier.close()
-
-
-async def test_while_another_listens_in_the_same_or_another_process_everybody_is_notified(
-    tmp_path: Path, notified: Callable[[], bool]
-) -> None:
-    notifier = Notifier(tmp_path / "notify")
-    notifier.listen(Ear())
     other = Notifier(tmp_path / "notify")
     other.listen(Ear())
-    notified()
     notifier.notify_others()
     assert notified()
     other.close()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -210,57 +211,49 @@ async def test_a_file_that_is_swapped_after_the_question_is_not_moved(files: Fil
 RENAME = "diff --git a/d/mcp.json b/.mcp.json\nrename from d/mcp.json\nrename to .mcp.json\n"
 
 
-@pytest.mark.parametrize(
-    "act", [lambda files: files.move_file("d/mcp.json", ".mcp.json"), lambda files: files.apply_patch(RENAME)]
-)
-async def test_a_file_that_is_swapped_right_before_its_turn_is_not_moved(
-    files: FileToolsFacade, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, act: Call
-) -> None:
-    await refused("APPROVAL_REQUIRED", act(files))
-    await allow_all(files)
+def before_the_turn(monkeypatch: pytest.MonkeyPatch, act: Callable[[], object]) -> None:
+    """Let something happen right before the turn of each change, when people have answered."""
     change = CallRunner.change
 
-    async def swapped(*arguments: Any, **options: Any) -> Any:
-        (tmp_path / "d/mcp.json").write_text("EVIL")
+    async def late(*arguments: Any, **options: Any) -> Any:
+        act()
         return await change(*arguments, **options)
 
-    monkeypatch.setattr(CallRunner, "change", swapped)
-    with pytest.raises(ChangedMeanwhileError):
-        await act(files)
-    assert not (tmp_path / ".mcp.json").exists()
+    monkeypatch.setattr(CallRunner, "change", late)
+
+
+async def refused_as_changed(call: Awaitable[object]) -> None:
+    with pytest.raises(FileToolsError) as caught:
+        await call
+    cause = caught.value.__cause__ if isinstance(caught.value, BatchFailedError) else caught.value
+    assert isinstance(cause, ChangedMeanwhileError | VersionMismatchError)
 
 
 @pytest.mark.parametrize(
-    "act",
+    ("saved", "act"),
     [
-        lambda files: files.delete_file(".mcp.json"),
-        lambda files: files.delete_multiple([".mcp.json"]),
-        lambda files: files.copy_file("d/mcp.json", ".mcp.json", overwrite=True),
-        lambda files: files.write_multiple([{"path": ".mcp.json", "content": "other\n"}]),
-        lambda files: files.write_file(".mcp.json", "other\n"),
-        lambda files: files.append_file(".mcp.json", "other\n"),
-        lambda files: files.insert_lines(".mcp.json", 0, "other\n"),
+        ("d/mcp.json", lambda files: files.move_file("d/mcp.json", ".mcp.json")),
+        ("d/mcp.json", lambda files: files.apply_patch(RENAME)),
+        (".mcp.json", lambda files: files.delete_file(".mcp.json")),
+        (".mcp.json", lambda files: files.delete_multiple([".mcp.json"])),
+        (".mcp.json", lambda files: files.copy_file("d/mcp.json", ".mcp.json", overwrite=True)),
+        (".mcp.json", lambda files: files.write_multiple([{"path": ".mcp.json", "content": "other\n"}])),
+        (".mcp.json", lambda files: files.write_file(".mcp.json", "other\n")),
+        (".mcp.json", lambda files: files.append_file(".mcp.json", "other\n")),
+        (".mcp.json", lambda files: files.insert_lines(".mcp.json", 0, "other\n")),
     ],
-    ids=["delete", "delete several", "copy", "write several", "write", "append", "insert"],
+    ids=["move", "rename", "delete", "delete several", "copy", "write several", "write", "append", "insert"],
 )
 async def test_a_file_that_another_program_saves_right_before_the_turn_stays(
-    files: FileToolsFacade, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, act: Call
+    files: FileToolsFacade, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, saved: str, act: Call
 ) -> None:
-    (tmp_path / ".mcp.json").write_text("harmless\n")
+    (tmp_path / saved).write_text("harmless\n")
     await refused("APPROVAL_REQUIRED", act(files))
     await allow_all(files)
-    change = CallRunner.change
-
-    async def swapped(*arguments: Any, **options: Any) -> Any:
-        (tmp_path / ".mcp.json").write_text("EVIL")
-        return await change(*arguments, **options)
-
-    monkeypatch.setattr(CallRunner, "change", swapped)
-    with pytest.raises(FileToolsError) as caught:
-        await act(files)
-    cause = caught.value.__cause__ if isinstance(caught.value, BatchFailedError) else caught.value
-    assert isinstance(cause, ChangedMeanwhileError)
-    assert (tmp_path / ".mcp.json").read_text() == "EVIL"
+    before_the_turn(monkeypatch, partial((tmp_path / saved).write_text, "EVIL"))
+    await refused_as_changed(act(files))
+    assert (tmp_path / saved).read_text() == "EVIL"
+    assert (tmp_path / ".mcp.json").exists() == (saved == ".mcp.json")
 
 
 async def test_links_are_bound_too(files: FileToolsFacade, tmp_path: Path) -> None:
@@ -303,19 +296,10 @@ async def test_a_large_file_that_is_saved_after_it_was_allowed_stays(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, act: Call
 ) -> None:
     large(tmp_path / "large")
-    change = CallRunner.change
-
-    async def swapped(*arguments: Any, **options: Any) -> Any:
-        large(tmp_path / "large", b"\1")
-        return await change(*arguments, **options)
-
     async with asking(tmp_path) as files:
         files.answer_approvals(Person("allow"))
-        monkeypatch.setattr(CallRunner, "change", swapped)
-        with pytest.raises(FileToolsError) as caught:
-            await act(files)
-    cause = caught.value.__cause__ if isinstance(caught.value, BatchFailedError) else caught.value
-    assert isinstance(cause, ChangedMeanwhileError | VersionMismatchError)
+        before_the_turn(monkeypatch, partial(large, tmp_path / "large", b"\1"))
+        await refused_as_changed(act(files))
     assert (tmp_path / "large").exists()
 
 

@@ -21,6 +21,7 @@ from filetools.content.editing.text_edits import TextEdit, apply_text_edits
 from filetools.facade.facade import FileToolsFacade
 from filetools.journal.documents import Document
 from filetools.models.buffers import BufferResult
+from filetools.models.words import OnConflict
 from tests.support import inside
 from tests.support.facade_worker import RELAXED
 from tests.support.opened import lapse_leases, outcome_of, refused, steps_until, until_watched
@@ -555,7 +556,8 @@ async def test_merging_or_asking_refuses_only_overlaps(desk: Desk, answer: str) 
     )
 
 
-async def test_an_approved_edit_replaces_only_what_it_overlaps_with(desk: Desk) -> None:
+@pytest.mark.parametrize("on_conflict", ["merge_or_ask", "ask", "allow"])
+async def test_an_allowed_edit_replaces_only_what_it_overlaps_with(desk: Desk, on_conflict: OnConflict) -> None:
     opened = await desk.opened()
     await desk.ann.buffers.change(opened.handle, buffer_version=1, edits=[TextEdit(4, 4, ", typed,")])
     await desk.ann.buffers.change(
@@ -569,10 +571,10 @@ async def test_an_approved_edit_replaces_only_what_it_overlaps_with(desk: Desk) 
         return "allow"
 
     desk.ann.answer_approvals(decide)
-    agent = desk.agent.for_actor(AGENT, on_conflict="merge_or_ask")
+    agent = desk.agent.for_actor(AGENT, on_conflict=on_conflict)
     result = await agent.edit_file("a.txt", [Edit(old="line 1\nline 2\n", new="LINE 1\n")])
     expected = LINES.replace("line 1\nline 2\n", "LINE 1\n") + "end\n"
-    assert asked == [(LINES, unsaved, expected)]
+    assert asked == ([] if on_conflict == "allow" else [(LINES, unsaved, expected)])
     assert (desk.on_disk, (await desk.ann.buffers.read(opened.handle)).text) == (expected, expected)
     assert (await agent.read_file("a.txt")).version == result.version
     assert not result.in_buffer

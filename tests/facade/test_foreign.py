@@ -394,20 +394,24 @@ async def test_a_call_that_is_cancelled_waits_for_a_mirror_no_more(tmp_path: Pat
             assert waiters() == 0
 
 
+def after_each_look(monkeypatch: pytest.MonkeyPatch, act: Callable[[], object]) -> None:
+    """Let something happen in each turn, once the paths of its calls were compared with the disk."""
+    named = TreeObserver.named
+
+    def late(self: TreeObserver, paths: Iterable[WorkspacePath]) -> Any:
+        found = named(self, paths)
+        act()
+        return found
+
+    monkeypatch.setattr(TreeObserver, "named", late)
+
+
 async def test_a_folder_removed_after_the_look_is_published_before_it_is_made_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with filetools.open(tmp_path, settings=RELAXED) as files:
         await files.write_file("d/a.txt", "1")
-        named = TreeObserver.named
-
-        def late(self: TreeObserver, paths: Iterable[WorkspacePath]) -> Any:
-            found = named(self, paths)
-            if (tmp_path / "d").exists():
-                shutil.rmtree(tmp_path / "d")
-            return found
-
-        monkeypatch.setattr(TreeObserver, "named", late)
+        after_each_look(monkeypatch, partial(shutil.rmtree, tmp_path / "d", ignore_errors=True))
         await files.write_file("d/b.txt", "2")
         told = [(record.operation, record.path) for record in (await files.changes()).records]
         assert told[-3:] == [("delete_directory", "d"), ("create_directory", "d"), ("create", "d/b.txt")]
@@ -420,16 +424,13 @@ async def test_a_file_that_comes_back_after_the_look_is_published_as_created(
         await files.write_file("d/a.txt", "1")
         await files.look()
         shutil.rmtree(tmp_path / "d")
-        named = TreeObserver.named
 
-        def late(self: TreeObserver, paths: Iterable[WorkspacePath]) -> Any:
-            found = named(self, paths)
+        def make_again() -> None:
             if not (tmp_path / "d").exists():
                 (tmp_path / "d").mkdir()
                 (tmp_path / "d/a.txt").write_text("2")
-            return found
 
-        monkeypatch.setattr(TreeObserver, "named", late)
+        after_each_look(monkeypatch, make_again)
         await files.for_actor(filetools.Actor(kind="agent", id="bob")).write_file("d/a.txt", "3")
         told = [(record.operation, record.path) for record in (await files.changes()).records]
         assert told[-4:] == [

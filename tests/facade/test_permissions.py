@@ -66,7 +66,7 @@ async def opened(root: Path, preset: Preset = "allow", **settings: Any) -> Async
         ("read_only", "TOOL_BLOCKED", "TOOL_BLOCKED"),
     ],
 )
-async def test_presets_bind_agents(tmp_path: Path, preset: Preset, writes: str, deletes: str) -> None:
+async def test_presets_bind_agents_and_not_people(tmp_path: Path, preset: Preset, writes: str, deletes: str) -> None:
     async with opened(tmp_path, preset) as files:
         heard = told(files, "file:*")
         for name, call in {**WRITES, **DELETES}.items():
@@ -74,14 +74,8 @@ async def test_presets_bind_agents(tmp_path: Path, preset: Preset, writes: str, 
         assert (snapshot(tmp_path), heard, await recorded(files)) == (BEFORE, [], [])
         for name, call in READS.items():
             assert await outcome_of(call(files)) == "done", name
-
-
-@pytest.mark.parametrize("preset", ["ask", "guarded", "read_only"])
-async def test_presets_do_not_bind_people(tmp_path: Path, preset: Preset) -> None:
-    async with opened(tmp_path, preset) as files:
-        person = files.for_actor(EDITOR)
         for name in ("write_file", "create_file", "delete_directory"):
-            assert await outcome_of(ALL[name](person)) == "done", name
+            assert await outcome_of(ALL[name](files.for_actor(EDITOR))) == "done", name
 
 
 @pytest.mark.parametrize("preset", ["ask", "guarded", "read_only"])

@@ -290,6 +290,24 @@ async def test_a_save_shows_what_it_changes_on_the_disk(tmp_path: Path) -> None:
     assert "-one\n+one TYPED\n" in (person.asked[0].diff or "")
 
 
+async def test_a_save_writes_no_text_that_others_typed_while_a_person_was_asked(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("one\n")
+    async with filetools.open(tmp_path, settings={**ASK, "protected_paths": ["a.txt"]}) as files:
+        handle = await typed(files, "one TYPED\n")
+        shown: list[str | None] = []
+
+        async def decide(request: ApprovalRequest) -> ApprovalDecision:
+            shown.append(request.diff)
+            if len(shown) == 1:
+                await typed(files, "EVIL\n")
+            return ApprovalDecision(answer="allow" if len(shown) == 1 else "deny")
+
+        files.answer_approvals(decide)
+        await refused("APPROVAL_DENIED", files.for_actor(EDITOR).buffers.save(handle))
+    assert ["+EVIL" in (diff or "") for diff in shown] == [False, True]
+    assert (tmp_path / "a.txt").read_text() == "one\n"
+
+
 async def test_what_an_agent_types_into_a_document_is_shown_and_bound(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_bytes(b"one\r\ntwo\r\n")
     async with filetools.open(tmp_path, settings=ASK) as files:

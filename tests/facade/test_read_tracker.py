@@ -11,6 +11,7 @@ import filetools
 from filetools import Actor, Edit
 from filetools.changes.read_tracker import owner_of
 from filetools.facade.facade import FileToolsFacade
+from tests.support import inside
 from tests.support.facade_worker import RELAXED
 from tests.support.opened import refused
 
@@ -411,7 +412,7 @@ async def test_another_process_merges_on_what_its_actor_has_read_in_this_one(tmp
     (tmp_path / "a.txt").write_text(TEN_LINES)
     async with filetools.open(tmp_path, settings=RELAXED) as one, filetools.open(tmp_path, settings=RELAXED) as other:
         await one.for_actor(BOB).read_file("a.txt")
-        await one._parts.workers.run(one._parts.tracker.save)
+        inside.parts(one).tracker.save()
         (tmp_path / "a.txt").write_text(changed(TEN_LINES, 2, "person"))
         result = await other.for_actor(BOB).write_file("a.txt", changed(TEN_LINES, 9, "bob"))
     assert result.merged
@@ -427,9 +428,9 @@ async def test_what_an_ephemeral_actor_has_seen_is_known_until_the_end(
     async with filetools.open(tmp_path, settings=RELAXED) as files:
         await files.for_actor(alice, ephemeral=True).read_file("a.txt")
         await files.for_actor(BOB).read_file("a.txt")
-        await files._parts.workers.run(files._parts.tracker.save)
+        inside.parts(files).tracker.save()
         await files.for_actor(BOB).write_file("a.txt", changed(TEN_LINES, 2, "bob"))
         assert (await files.for_actor(alice).write_file("a.txt", changed(TEN_LINES, 9, "alice"))).merged
     async with filetools.open(tmp_path, settings=RELAXED) as files:
-        rows = files._parts.journal.seen_versions
+        rows = inside.parts(files).journal.seen_versions
         assert (len(rows.of(owner_of(alice))), len(rows.of(owner_of(BOB)))) == (0, 2)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import math
 import os
 import shutil
 import signal
@@ -121,7 +120,7 @@ async def test_calls_about_one_path_keep_their_order(tmp_path: Path) -> None:
 
 async def test_a_file_that_a_program_is_writing_keeps_only_its_own_call_waiting(tmp_path: Path) -> None:
     (tmp_path / "busy.txt").write_text("one\n")
-    async with filetools.open(tmp_path, settings=QUIET) as files:
+    async with filetools.open(tmp_path, settings={**QUIET, "worker_threads": 1}) as files:
         await files.write_file("busy.txt", "two\n")
         with (tmp_path / "busy.txt").open("r+") as program:
             program.write("half")
@@ -129,6 +128,7 @@ async def test_a_file_that_a_program_is_writing_keeps_only_its_own_call_waiting(
             edit = asyncio.create_task(files.append_file("busy.txt", "more\n"))
             for number in range(5):
                 await files.write_file(f"{number}.txt", "x")
+            await files.list_files()
             assert not edit.done()
             program.write(" and half\n")
         await edit
@@ -222,45 +222,44 @@ async def test_a_call_looks_again_if_a_later_one_of_its_turn_meets_that_others_c
     assert (tmp_path / "d/a.txt").read_text() == "two\n"
 
 
+def call_of(queue: CallQueue) -> TurnCall:
+    made = TurnCall(TurnTask(lambda: None), (), path="a.txt", owner="me", timeout_seconds=10)
+    made.wait(lambda: queue.withdraw(made))
+    return made
+
+
+async def test_a_new_call_does_not_wait_for_one_that_has_stepped_aside() -> None:
+    pool, due = WorkerPool(1), asyncio.get_running_loop().create_future()
+
+    def serve() -> None:
+        if queue.is_due():
+            due.get_loop().call_soon_threadsafe(due.set_result, queue.due())
+
+    queue = CallQueue(lambda: pool.put(serve), lambda: "somebody")
+    aside, later = call_of(queue), call_of(queue)
+    aside.not_before = time.monotonic() + 40
+    queue.add(aside)
+    await asyncio.sleep(0.1)
+    queue.add(later)
+    assert await asyncio.wait_for(due, 20) == [later]
+    queue.close()
+    pool.close()
+
+
 async def test_a_call_that_waits_again_after_its_time_is_given_up() -> None:
     queue = CallQueue(lambda: None, lambda: "somebody")
-    call = TurnCall(TurnTask(lambda: None), (), path="a.txt", owner="me", timeout_seconds=0.1)
-    call.wait(lambda: queue.withdraw(call))
+    call = call_of(queue)
     queue.add(call)
     assert queue.claim(call)
-    await asyncio.sleep(0.2)
+    queue.give_up(call)
     again = [call]
     queue.put_back(again)
-    queue.fail_if_late(call)
+    call.settle()
     error = await refused("LOCK_TIMEOUT", asyncio.wait_for(call.hop, 10))
     assert "somebody" in error.message
     assert not queue
+    assert not again
     queue.close()
-
-
-class CoarseLoop(asyncio.SelectorEventLoop):
-    """A loop whose clock ticks every 0.1 s, so that its timers are early, as on Windows."""
-
-    def time(self) -> float:
-        """Return the time of the next tick."""
-        return math.ceil(time.monotonic() * 10) / 10
-
-
-def test_a_waiting_call_is_given_up_although_its_timer_is_early() -> None:
-    async def give_up() -> None:
-        queue = CallQueue(lambda: None, lambda: "somebody")
-        while time.monotonic() % 0.1 < 0.05:  # until a tick is near
-            await asyncio.sleep(0)
-        call = TurnCall(TurnTask(lambda: None), (), path="a.txt", owner="me", timeout_seconds=0.3)
-        call.wait(lambda: queue.withdraw(call))
-        queue.add(call)
-        until = time.monotonic() + 10
-        while not call.hop.done() and time.monotonic() < until:
-            await asyncio.sleep(0)
-        await refused("LOCK_TIMEOUT", asyncio.wait_for(call.hop, 0.1))
-
-    with asyncio.Runner(loop_factory=CoarseLoop) as runner:
-        runner.run(give_up())
 
 
 async def test_a_call_that_needed_another_turn_is_published_once_although_the_loop_is_late(tmp_path: Path) -> None:
@@ -354,17 +353,12 @@ async def test_the_first_thread_that_the_system_refuses_fails_one_call_alone(mon
     def refuse(_thread: threading.Thread) -> None:
         raise RuntimeError("can't start new thread")
 
-    def call() -> TurnCall:
-        made = TurnCall(TurnTask(lambda: None), (), path="a.txt", owner="me", timeout_seconds=10)
-        made.wait(lambda: queue.withdraw(made))
-        return made
-
     with monkeypatch.context() as refusing:
         refusing.setattr(threading.Thread, "start", refuse)
         with pytest.raises(errors.RateLimitedError, match="threads"):
-            queue.add(call())
+            queue.add(call_of(queue))
     assert not queue
-    later = call()
+    later = call_of(queue)
     queue.add(later)
     pool.shutdown()
     assert served == [[later]]

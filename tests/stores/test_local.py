@@ -201,14 +201,15 @@ def test_removing_a_link_leaves_its_target(native: LocalWorld, outside: Path) ->
 
 
 @pytest.mark.parametrize("kind", ["local", "fallbacks", "no_links"])
-def test_a_file_that_became_a_link_is_not_replaced(tmp_path: Path, kind: str) -> None:
-    world = make_world(kind, tmp_path)
+@pytest.mark.parametrize("is_pipe", [False, True])
+def test_a_file_that_became_a_link_or_a_pipe_is_not_replaced(tmp_path: Path, kind: str, is_pipe: bool) -> None:
+    world, place = make_world(kind, tmp_path), tmp_path / "root" / FILE
     prepared = world.store.prepare(FILE, b"two", new=False)
     world.erase(FILE)
-    (tmp_path / "root" / FILE).symlink_to("folder/deep.txt")
-    with pytest.raises(SymlinkNotAllowedError):
+    os.mkfifo(place) if is_pipe else place.symlink_to("folder/deep.txt")
+    with pytest.raises(NotRegularFileError if is_pipe else SymlinkNotAllowedError):
         prepared.exchange()
-    assert (tmp_path / "root" / FILE).readlink() == Path("folder/deep.txt")
+    assert place.is_fifo() if is_pipe else place.readlink() == Path("folder/deep.txt")
     prepared.discard()
     assert world.hidden() == set()
     world.close()
@@ -232,16 +233,6 @@ def test_pipes_are_refused_at_once_and_can_be_removed(native: LocalWorld) -> Non
     assert (displaced.stat.type, displaced.is_untouched()) == ("other", True)
     displaced.discard()
     assert native.names() == {"file.txt", "folder"}
-
-
-def test_a_file_that_became_a_pipe_is_not_replaced(native: LocalWorld) -> None:
-    prepared = native.store.prepare(FILE, b"two", new=False)
-    native.erase(FILE)
-    os.mkfifo(native.root / FILE)
-    with pytest.raises(NotRegularFileError):
-        prepared.exchange()
-    assert stat.S_ISFIFO((native.root / FILE).lstat().st_mode)
-    prepared.discard()
 
 
 def test_scan_gives_every_type_and_names_that_are_not_utf_8(native: LocalWorld, outside: Path) -> None:

@@ -109,7 +109,7 @@ class HeldTree:
 
     def is_changed(self, key: str) -> bool:
         """Return True if the path of a key, or a folder above it, was changed."""
-        return any(self._listed(above) is not None for above in accumulate(key.split("/"), "{}/{}".format))
+        return any(self._listed(above) is not None for above in up_to(key))
 
     def find(self, path: WorkspacePath, seen: Look | None = None) -> HeldEntry:
         """Return the entry at a path, from a look at it if there was one."""
@@ -169,9 +169,7 @@ class HeldTree:
 
     def remove(self, path: WorkspacePath, below: Sequence[WorkspacePath] = (), seen: Look | None = None) -> None:
         """Remove an entry, a folder with all that is below it."""
-        # All are found before the first one changes: the disk is not read below a changed folder.
-        for entry in [self.find(path, seen), *map(self.find, below)]:
-            self._place(HeldEntry(path=entry.path, before=entry.before))
+        self._take(path, below, seen)
 
     def move(
         self,
@@ -188,27 +186,33 @@ class HeldTree:
             below: All paths below a folder, folders before what is in them.
             seen: Looks at source and destination.
         """
-        entries = [self.find(source, seen[0]), *map(self.find, below)]
-        there = self.find(destination, seen[1]).before
-        self.remove(source, below, seen[0])
-        for entry in entries:
-            to = moved(entry.path, entries[0].path, destination)
+        for path, entry in zip((source, *below), self._take(source, below, seen[0]), strict=True):
+            to = moved(path, source, destination)
+            there = self.find(to, seen[1]).before
             # There is no base to merge two files' texts by.
-            there = replace(there if entry is entries[0] else self.find(to).before, is_strict=True)
-            self._place(replace(entry, path=to, before=there))
+            self._place(replace(entry, path=to, before=replace(there, is_strict=True)))
+
+    def _take(self, path: WorkspacePath, below: Sequence[WorkspacePath], seen: Look | None) -> list[HeldEntry]:
+        """Remove an entry with all that is below it, and return what they were."""
+        # All are found before the first one changes: the disk is not read below a changed folder.
+        taken = [self.find(path, seen), *map(self.find, below)]
+        for entry in taken:
+            self._place(HeldEntry(path=entry.path, before=entry.before))
+        return taken
 
     def _place(self, entry: HeldEntry) -> None:
         before, is_folder = entry.before.kind, entry.kind == "directory"
         wrong = before is not None and (before == "directory") is not is_folder
-        above = [self._listed(self.key(each)) for each in entry.path.folders]
+        key = self.key(entry.path)
+        folder = key.rpartition("/")[0]
+        above = map(self._listed, up_to(folder))
         if entry.kind and (wrong or any(each and each.before.kind not in (None, "directory") for each in above)):
             raise InvalidArgumentError(
                 f"{entry.path} cannot take the place of something of another kind in the same transaction; delete that "
                 "first, in a transaction of its own",
                 path=entry.path,
             )
-        key = self.key(entry.path)
-        self._inside.setdefault(key.rpartition("/")[0], {})[key] = entry
+        self._inside.setdefault(folder, {})[key] = entry
 
     def saved(self) -> dict[str, dict[str, HeldEntry]]:
         """Return the present state, for `restore`."""
@@ -231,6 +235,11 @@ class HeldTree:
 
     def _listed(self, key: str) -> HeldEntry | None:
         return self._inside.get(key.rpartition("/")[0], {}).get(key)
+
+
+def up_to(key: str) -> Iterator[str]:
+    """Yield the keys of the folders above a key, outermost first, and the key."""
+    return accumulate(key.split("/"), "{}/{}".format)
 
 
 def _on_disk(path: WorkspacePath, stat: FileStat | None) -> DiskPath:

@@ -19,7 +19,7 @@ from filetools.changes.steps.put_back import opened
 from filetools.changes.steps.step import Step
 from filetools.changes.writing import CHANGED, merged_into
 from filetools.errors import InvalidPathError, PathExistsError, VersionMismatchError
-from filetools.facade.transactions.held import DiskPath, HeldEntry, HeldTree, is_same
+from filetools.facade.transactions.held import DiskPath, HeldEntry, HeldTree, is_same, up_to
 from filetools.journal.seen_versions import SeenVersion
 from filetools.models.records import Actor
 from filetools.paths.workspace_path import WorkspacePath
@@ -41,25 +41,26 @@ def steps_of(parts: Parts, held: HeldTree, actor: Actor) -> list[Step]:
         VersionMismatchError: Others have changed a file that the transaction moved and that must be written again.
         FileTooLargeError: Such a file is too large.
     """
-    found: list[tuple[int, str, Step]] = []
+    moves: dict[str, Step] = {}
+    others: dict[str, HeldEntry] = {}
     with held.lock:
         changed = held.changed()
-        moves = {
-            key: _move(parts, held, changed, each) for key, each in changed.items() if _may_rename(held, changed, each)
-        }
-        left = {held.key(step.path) for step in moves.values()}
         for key, entry in changed.items():
-            before, above = entry.before, entry.path.folders
-            if any(held.key(folder) in moves for folder in above):
+            if not moves.keys().isdisjoint(up_to(key)):
                 continue  # it moves with its folder
-            if key in moves:
-                found.append((1 if entry.kind == "directory" else 2, key, moves[key]))
-            elif entry.kind is None:
+            if _may_rename(held, changed, entry):
+                moves[key] = _move(parts, held, changed, entry)
+            else:
+                others[key] = entry
+        found = [(1 if isinstance(step, MoveFolder) else 2, key, step) for key, step in moves.items()]
+        left = {held.key(step.path) for step in moves.values()}
+        for key, entry in others.items():
+            before = entry.before
+            if entry.kind is None:
                 # A folder that is removed or moved takes its contents with it.
-                if before.kind and key not in left and all(held.find(folder).kind for folder in above):
-                    found.append(
-                        (4 if before.kind == "directory" else 3, key, _removal(parts, held, changed, actor, before))
-                    )
+                if before.kind and key not in left and all(held.find(folder).kind for folder in entry.path.folders):
+                    rank = 4 if before.kind == "directory" else 3
+                    found.append((rank, key, _removal(parts, held, changed, actor, before)))
             elif entry.kind != "directory":
                 found += [(3, key, put) for put in _put(held, entry, actor)]
             elif before.kind is None:
