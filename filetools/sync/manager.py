@@ -188,11 +188,11 @@ class SyncManager:
         """
         await asyncio.sleep(min(self.context.settings.mirror_probe_seconds, LONGEST_PAUSE_SECONDS))
         await self._look_for_added()
-        waiting = [mirror for mirror in self._mirrors if not mirror.worker.files.is_filled]
-        if not waiting or await self.context.workers.run(self.context.journal.tree_index.looked) is not None:
-            return
+        waiting = [mirror for mirror in self._mirrors if mirror.worker.waits_for_look]
         try:
-            await look()
+            # Only once: a paused mirror still waits after that look.
+            if waiting and await self.context.workers.run(self.context.journal.tree_index.looked) is None:
+                await look()
         except FileToolsError as exc:
             for mirror in waiting:
                 mirror.report(error=f"it is filled later: the tree could not be looked at ({exc})")

@@ -92,10 +92,12 @@ class BacklogWorker:
 
     Attributes:
         files: The mirror's folder.
+        waits_for_look: True if the mirror is filled only after a look at the whole tree.
     """
 
     def __init__(self, files: MirrorFiles, context: SyncContext, mirror: Mirror):
         self.files = files
+        self.waits_for_look = False
         self._place = files.row.place
         self._context = context
         self._mirror = mirror
@@ -134,7 +136,8 @@ class BacklogWorker:
         # After a pause, so that a process opened only for a preview compares the folder as it was.
         if not self.files.is_filled and (self._mirror.is_urgent or self._fill_at <= now):
             # Earlier changes by other programs have no records to follow.
-            if self._context.journal.tree_index.looked() is None:
+            self.waits_for_look = self._context.journal.tree_index.looked() is None
+            if self.waits_for_look:
                 self._fill_at = now + self._context.settings.mirror_probe_seconds
             else:
                 self._fill()
