@@ -170,7 +170,9 @@ class Opening:
 
     async def _open(self, prepare: Callable[[], StateLocation]) -> FileToolsFacade:
         state, settings = await self._prepare(prepare)
-        workers = WorkerPool(settings.worker_threads)
+        workers = WorkerPool(
+            settings.worker_threads + 1
+        )  # the thread that takes turns also waits for calls that are due
         self._stack.callback(workers.close)
         notifier = await workers.run(partial(Notifier, state.directory / "notify"))
         bus = EventBus()
