@@ -26,6 +26,7 @@ from filetools.events.notifier import Notifier
 from filetools.facade.background.background_tasks import BackgroundTasks
 from filetools.facade.facade import FileToolsFacade, ToolCaller
 from filetools.facade.reading.feed import Feed
+from filetools.history.checkpoints import SessionCheckpoints
 from filetools.journal.backlog import MirrorRow
 from filetools.journal.journal import Journal
 from filetools.journal.storage.database import Reserve
@@ -169,7 +170,9 @@ class Opening:
 
     async def _open(self, prepare: Callable[[], StateLocation]) -> FileToolsFacade:
         state, settings = await self._prepare(prepare)
-        workers = WorkerPool(settings.worker_threads)
+        workers = WorkerPool(
+            settings.worker_threads + 1
+        )  # the thread that takes turns also waits for calls that are due
         self._stack.callback(workers.close)
         notifier = await workers.run(partial(Notifier, state.directory / "notify"))
         bus = EventBus()
@@ -180,9 +183,9 @@ class Opening:
         self._stack.push_async_callback(workers.seal)
         actor = Actor(kind="agent", id=f"actor-{secrets.token_hex(4)}")
         parts.tracker.end_with_process(actor)
-        runner, feed = CallRunner(parts), Feed(parts)
+        feed = Feed(parts)
+        runner = CallRunner(parts, feed.wake, SessionCheckpoints().before_change)
         background = BackgroundTasks(runner, feed, notifier, state.directory)
-        runner.on_changes = background.note_written
         self._stack.push_async_callback(background.aclose)
         await background.start()
         # Runs before the pool is sealed: other processes must learn that nobody here waits or answers any longer.

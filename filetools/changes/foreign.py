@@ -61,7 +61,10 @@ class ForeignChanges:
         self._is_whole_wanted = False
         self._current: WholeLook | None = None
         self._finished: WholeLook | None = None
-        parts.observer.on_observed = self._note
+
+    def begin(self) -> None:
+        """Have observations ask for the further looks that they need."""
+        self._parts.observer.on_observed = self._note
 
     async def watch(self) -> None:
         """Start watching the tree unless already started; only the leader calls it."""

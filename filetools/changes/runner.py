@@ -12,12 +12,13 @@ from typing import Any, Final, TypeVar
 
 from filetools.changes.deciding.files import record_steps
 from filetools.changes.documents.document_news import DocumentNews
+from filetools.changes.foreign import ForeignChanges
 from filetools.changes.parts import Parts
 from filetools.changes.steps import pipeline
 from filetools.changes.steps.folders import FolderStep
 from filetools.changes.steps.pipeline import Outcome
 from filetools.changes.steps.step import Step
-from filetools.changes.tree_look import TreeLook
+from filetools.changes.tree_look import TreeLook, look_at_tree
 from filetools.content.facts import inspect
 from filetools.errors import (
     AbortedError,
@@ -46,19 +47,28 @@ LARGEST_EVENT_CONTENT_BYTES: Final = 1024 * 1024
 READER_WAIT_SECONDS: Final = 2.0
 
 
+BeforeChange = Callable[["CallRunner", Actor], Awaitable[None]]
+"""Given the runner of a change and its actor."""
+
+
 class CallRunner:
     """Runs the calls of an opened workspace."""
 
-    def __init__(self, parts: Parts) -> None:
+    def __init__(self, parts: Parts, wake_followers: Callable[[], None], before_change: BeforeChange) -> None:
+        """Begin without calls.
+
+        Args:
+            parts: The workspace.
+            wake_followers: Called on the loop when the journal has grown, before the events are published.
+            before_change: Called before a change waits for its turn.
+        """
         self.parts = parts
         self.news = DocumentNews(parts)
         """Publishes the events of open documents."""
-        self.on_changes: Callable[[Sequence[ChangeRecord]], None] = lambda _: None
-        """Called on the loop with the records of every change, before its events."""
-        self.look_at_tree: Callable[..., Coroutine[Any, Any, TreeLook]]
-        """Records foreign changes anywhere in the tree, for calls that report on all of it."""
-        self.before_change: Callable[[Actor], Awaitable[None]]
-        """Called before a change waits for its turn."""
+        self.foreign = ForeignChanges(parts, self.record)
+        """Records changes by other programs."""
+        self.wake_followers = wake_followers
+        self.before_change = before_change
         self.turns = Turns(
             parts.workspace,
             parts.journal,
@@ -150,6 +160,10 @@ class CallRunner:
         seen = await self.while_open(self.look_at_tree())
         return LookResult(unread=seen.unread)
 
+    async def look_at_tree(self, *, keep: bool = False) -> TreeLook:
+        """Record foreign changes anywhere in the tree, for calls that report on all of it; see `tree_look.look_at_tree`."""
+        return await look_at_tree(self.parts, self.foreign, self.check_open, keep=keep)
+
     def check_open(self) -> None:
         """Raise WorkspaceGoneError if the workspace was closed."""
         if self._is_closed:
@@ -231,7 +245,7 @@ class CallRunner:
             UnsavedQuestion: A person must decide first; nothing was changed.
         """
         self.check_open()
-        await self.before_change(actor)
+        await self.before_change(self, actor)
         self.check_open()
         parts = self.parts
         paths = [path for step in steps for path in step.paths]
@@ -296,7 +310,8 @@ class CallRunner:
         if publications:
             records = [record for record, _ in publications]
             quietly(partial(self.parts.tracker.notice, records, self.parts.workspace.key))
-            quietly(partial(self.on_changes, records))
+            quietly(partial(self.news.note, records))
+            quietly(self.wake_followers)
         for record, acquired in publications:
             quietly(partial(self._publish_one, record, acquired))
 

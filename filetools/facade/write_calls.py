@@ -274,16 +274,16 @@ class WriteCalls(ActorCalls):
             EditConflictError: There is unsaved text that can neither be merged nor replaced.
             ChangedMeanwhileError: The unsaved text kept changing while a person was asked.
         """
-        wanted, step = decide, PutFile(where, decide)
+        put = partial(PutFile, where, create_parents=create_parents)
+        step = put(decide)
         permit = await self._authorise(tool, [where], arguments, change=True, steps=[step], is_text=True)
         if permit is not None:
-            wanted = decide_as_allowed(permit, decide, self.actor)
+            step = put(decide_as_allowed(permit, decide, self.actor))
         is_whole = "content" in arguments
         await self._ask_editors(tool, where, arguments.get("content", ""), on_conflict if is_whole else "merge")
         for _ in range(MOST_QUESTIONS):
-            step = PutFile(where, wanted, create_parents=create_parents)
             # An `AnsweredPut` itself checks that the file is what the person saw.
-            permits = [] if isinstance(wanted, AnsweredPut) else [permit]
+            permits = [] if isinstance(step.wanted, AnsweredPut) else [permit]
             change = self._runner.change([step], self.actor, lock_timeout_seconds=timeout_seconds, permits=permits)
             try:
                 return step, await change
@@ -300,7 +300,7 @@ class WriteCalls(ActorCalls):
                 if proposal.replacing_unsaved is not None:  # else the text was saved meanwhile
                     text = await self._ask_about(tool, where, proposal, question.opened.document.version)
                     answered = Permit(proposal=proposal, edited_text=text)
-                    wanted = decide_as_allowed(answered, decide, self.actor)
+                    step = put(decide_as_allowed(answered, decide, self.actor))
         raise ChangedMeanwhileError(where, MOST_QUESTIONS)
 
     async def _ask_editors(

@@ -91,12 +91,11 @@ def _content_of(parts: Parts, row: SnapshotRow, most_bytes: int) -> bytes | None
 class SessionCheckpoints:
     """Makes a checkpoint before the first change of each session, if the settings ask for it. One per opened workspace."""
 
-    def __init__(self, runner: CallRunner) -> None:
-        self._runner = runner
+    def __init__(self) -> None:
         self._made: set[str] = set()
         self._making = asyncio.Lock()
 
-    async def before_change(self, actor: Actor) -> None:
+    async def before_change(self, runner: CallRunner, actor: Actor) -> None:
         """Wait until the checkpoint before this actor's session is made, or has failed; later calls return at once.
 
         Waiting does not count against the time limit of a tool call.
@@ -105,20 +104,20 @@ class SessionCheckpoints:
             WorkspaceGoneError: The workspace was closed.
         """
         session = actor.session
-        if session is None or session in self._made or self._runner.parts.settings.auto_checkpoint == "off":
+        if session is None or session in self._made or runner.parts.settings.auto_checkpoint == "off":
             return
         with uncounted():
             async with self._making:
                 if session not in self._made:
-                    await self._runner.while_open(self._make(session))
+                    await runner.while_open(self._make(runner, session))
                     self._made.add(session)
 
-    async def _make(self, session: str) -> None:
-        parts, name = self._runner.parts, f"{PREFIX}{session}"
+    async def _make(self, runner: CallRunner, session: str) -> None:
+        parts, name = runner.parts, f"{PREFIX}{session}"
         try:
             # It may have been made by another process, or before the workspace was opened.
             if await parts.workers.run(partial(parts.journal.checkpoints.get, name)) is None:
-                seen = await self._runner.look_at_tree(keep=True)
+                seen = await runner.look_at_tree(keep=True)
                 await parts.workers.run(partial(take, parts, name, seen, automatic=True))
         except WorkspaceGoneError:
             raise

@@ -92,10 +92,12 @@ class BacklogWorker:
 
     Attributes:
         files: The mirror's folder.
+        waits_for_look: True if the mirror is filled only after a look at the whole tree.
     """
 
     def __init__(self, files: MirrorFiles, context: SyncContext, mirror: Mirror):
         self.files = files
+        self.waits_for_look = False
         self._place = files.row.place
         self._context = context
         self._mirror = mirror
@@ -134,7 +136,8 @@ class BacklogWorker:
         # After a pause, so that a process opened only for a preview compares the folder as it was.
         if not self.files.is_filled and (self._mirror.is_urgent or self._fill_at <= now):
             # Earlier changes by other programs have no records to follow.
-            if self._context.journal.tree_index.looked() is None:
+            self.waits_for_look = self._context.journal.tree_index.looked() is None
+            if self.waits_for_look:
                 self._fill_at = now + self._context.settings.mirror_probe_seconds
             else:
                 self._fill()
@@ -335,7 +338,10 @@ class BacklogWorker:
         is_older = older is not None and older.number != entry.number
         must_compare = entry.below or is_older or is_respelt or is_unknown
         if must_compare and is_long:
-            self._compare_below(path)
+            plan = compared(self._context, self.files.store, path, self._between)
+            self._process_all(plan.changes)
+            for error in plan.failed.values():
+                raise error
         return is_long or not must_compare
 
     def _retry(self, twins: Iterable[WorkspacePath], *, is_free: bool) -> None:
@@ -359,13 +365,6 @@ class BacklogWorker:
         lacking = self._context.journal.backlog.below(self._place, self._context.key(source))
         self._process_all(WorkspacePath(path + each[len(source) :]) for each in lacking)
         return True
-
-    def _compare_below(self, folder: WorkspacePath) -> None:
-        """Compare a folder with the primary's, and copy all that the mirror lacks below it."""
-        plan = compared(self._context, self.files.store, folder, self._between)
-        self._process_all(plan.changes)
-        for error in plan.failed.values():
-            raise error
 
     def _process_all(self, paths: Iterable[WorkspacePath]) -> None:
         """Process paths that may differ."""

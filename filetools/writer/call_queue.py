@@ -90,7 +90,7 @@ class CallQueue:
 
     def give_up(self, call: TurnCall) -> None:
         """Fail a call with LockTimeoutError, because its time is up; if it is in a turn, it gets no other one."""
-        call.is_late = True
+        call.expire()
         if self.withdraw(call):
             call.fail(self._timed_out(call))
             call.settle()

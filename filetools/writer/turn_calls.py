@@ -163,6 +163,10 @@ class TurnCall:
         self.work.found.clear()
         return found
 
+    def expire(self) -> None:
+        """Note that its time is up."""
+        self.is_late = True
+
     def finish(self) -> None:
         """Note that its work is done."""
         self.is_finished = True

@@ -12,9 +12,9 @@ import pytest
 import filetools
 from filetools import TreeState
 from filetools.facade.facade import FileToolsFacade
+from tests.support import inside
 from tests.support.opened import (
     all_seen,
-    background_of,
     names_in,
     steps_until,
     watched,
@@ -316,7 +316,7 @@ async def test_removals_during_an_overflow_of_the_watcher_are_published(tmp_path
     (tmp_path / "d/inner/a.txt").write_text("a")
     async with watched(tmp_path) as (files, events):
         tree = await shown(files)
-        foreign = background_of(files)._foreign
+        foreign = inside.foreign_of(files)
         if (watcher := files._parts.observer.watcher) is not None:
             watcher.close()  # it receives no hints from now on
         run(tmp_path, "rm -r d; mkdir e; echo x > e/x")

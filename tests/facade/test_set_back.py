@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import filetools
 from filetools.errors import DiskFullError, StorageFailedError
-from tests.support.crashing import QUIET, grow, leftovers, snapshot
+from filetools.facade.facade import FileToolsFacade
+from tests.support.crashing import QUIET, Tree, deaths, grow, leftovers, reopened, snapshot
 from tests.support.inside import parts
 from tests.support.opened import (
     Hook,
@@ -245,3 +248,29 @@ async def test_a_mode_that_a_stranger_sets_between_look_and_preparation_is_recor
         await files.look()
         assert [record.mode for record in (await files.changes()).records] == [0o644, 0o600]
         assert (tmp_path / "a.txt").stat().st_mode & 0o777 == 0o600
+
+
+async def fail_late(files: FileToolsFacade) -> None:
+    """Fail at the deletion, once all the rest of a transaction is applied."""
+
+    def fail() -> None:
+        raise full_disk()
+
+    store: Any = parts(files).store
+    store.plan.acts["remove"] = fail
+    with suppress(DiskFullError):
+        async with files.transaction() as tx:
+            await tx.write_file("a.txt", "A")
+            await tx.write_file("x/new.txt", "new")
+            await tx.move_file("c.txt", "d/c.txt")
+            await tx.move_file("e", "f")
+            await tx.delete_file("z.txt")
+
+
+def test_after_a_death_while_a_failed_call_is_set_back_everything_is_old_or_new(tmp_path: Path) -> None:
+    old: Tree = {"a.txt": b"old a", "c.txt": b"c", "e": None, "e/g.txt": b"g", "z.txt": b"z"}
+    grow(tmp_path / "root", old)
+    new: Tree = {"a.txt": b"A", "d": None, "d/c.txt": b"c", "f": None, "f/g.txt": b"g", "x": None, "x/new.txt": b"new"}
+    for death in deaths(tmp_path / "root", fail_late, most=6):
+        assert reopened(death.root) in ([old] if death.acknowledged else [old, new]), death
+        assert leftovers(death.root) == [], death

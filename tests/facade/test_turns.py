@@ -120,7 +120,7 @@ async def test_calls_about_one_path_keep_their_order(tmp_path: Path) -> None:
 
 async def test_a_file_that_a_program_is_writing_keeps_only_its_own_call_waiting(tmp_path: Path) -> None:
     (tmp_path / "busy.txt").write_text("one\n")
-    async with filetools.open(tmp_path, settings=QUIET) as files:
+    async with filetools.open(tmp_path, settings={**QUIET, "worker_threads": 1}) as files:
         await files.write_file("busy.txt", "two\n")
         with (tmp_path / "busy.txt").open("r+") as program:
             program.write("half")
@@ -128,6 +128,7 @@ async def test_a_file_that_a_program_is_writing_keeps_only_its_own_call_waiting(
             edit = asyncio.create_task(files.append_file("busy.txt", "more\n"))
             for number in range(5):
                 await files.write_file(f"{number}.txt", "x")
+            await files.list_files()
             assert not edit.done()
             program.write(" and half\n")
         await edit

@@ -172,7 +172,7 @@ def database_of(journal: Journal) -> Database:
 
 def foreign_of(files: FileToolsFacade) -> ForeignChanges:
     """Return what has the changes of other programs recorded."""
-    return files._runner.on_changes.__self__._foreign  # type: ignore[attr-defined,no-any-return]
+    return files._runner.foreign
 
 
 def hint(files: FileToolsFacade, folder: tuple[int, int], *names: str) -> None:
@@ -199,7 +199,7 @@ def is_polling(notifier: Notifier) -> bool:
 
 async def follow_files(files: FileToolsFacade) -> None:
     """Update all open documents from their files."""
-    await files._runner.news.follow(parts(files).documents.known.all())
+    await files._runner.news.follow()
 
 
 def is_watching(files: FileToolsFacade) -> bool:

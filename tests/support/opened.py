@@ -130,11 +130,6 @@ async def all_seen(files: FileToolsFacade, root: Path, told: list[Any]) -> None:
     told[:] = [event for event in told if event.path != marker.name]
 
 
-def background_of(files: FileToolsFacade) -> Any:
-    """Return what does the background work of an opened workspace."""
-    return files._runner.on_changes.__self__  # type: ignore[attr-defined]
-
-
 def names_in(root: Path) -> list[str]:
     """Return what stands in a tree, without what filetools keeps there."""
     names = (path.relative_to(root).as_posix() for path in root.rglob("*"))

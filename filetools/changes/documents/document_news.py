@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Iterator, Sequence
-from functools import partial
 
 import filetools.events as events
 from filetools.changes.documents.files import follow_disk
@@ -14,7 +13,7 @@ from filetools.editors.shown import edits_from_units
 from filetools.errors import FileToolsError
 from filetools.events.types import Event
 from filetools.journal.documents import Document, DocumentEdit
-from filetools.models.records import SYSTEM
+from filetools.models.records import SYSTEM, ChangeRecord
 
 _log = logging.getLogger(__name__)
 
@@ -35,6 +34,7 @@ class DocumentNews:
         self._made: list[Event] = []
         """Unpublished events."""
         self._publishing = asyncio.Lock()
+        self._is_due = asyncio.Event()
 
     async def start(self) -> None:
         """Load the documents that are already open; publishes nothing."""
@@ -50,9 +50,25 @@ class DocumentNews:
                 for event in made:
                     self._parts.bus.publish(event)
 
-    async def follow(self, documents: Sequence[Document]) -> None:
+    def note(self, records: Sequence[ChangeRecord]) -> None:
+        """Note changes, for `follow_changes`."""
+        known, key = self._known, self._parts.workspace.key
+        if known.is_any and any(each.old_path is not None or known.at(key(each.path)) is not None for each in records):
+            self._is_due.set()
+
+    async def follow_changes(self) -> None:
+        """Wait for changes of files that editors have open, then `follow`."""
+        await self._is_due.wait()
+        self._is_due.clear()
+        try:
+            await self.follow()
+        except BaseException:
+            self._is_due.set()
+            raise
+
+    async def follow(self) -> None:
         """Update documents from their files, publish new events, and one for each document that cannot be updated."""
-        behind = await self._parts.workers.run(partial(self._follow, documents))
+        behind = await self._parts.workers.run(self._follow)
         await self.publish()
         for document, tried in behind:
             former, self._behind[document.id] = self._behind.get(document.id), tried
@@ -61,10 +77,10 @@ class DocumentNews:
                     events.BufferBehind(path=document.path, document=document.id, actor=SYSTEM, disk_version=tried[1])
                 )
 
-    def _follow(self, documents: Sequence[Document]) -> list[tuple[Document, _Tried]]:
+    def _follow(self) -> list[tuple[Document, _Tried]]:
         """Update documents; returns those that cannot be updated, unless they were tried as they are now."""
         behind = []
-        for document in documents:
+        for document in self._parts.journal.documents.behind():
             head = self._parts.view(document.key).head
             version = None if head is None else head.version
             tried = document.version, version, version is not None and self._parts.journal.contents.has(version)

@@ -16,15 +16,12 @@ from typing import Final
 
 import filetools.events as events
 from filetools.changes.documents.files import sweep_handles
-from filetools.changes.foreign import ForeignChanges
 from filetools.changes.parts import Parts
 from filetools.changes.runner import CallRunner
-from filetools.changes.tree_look import look_at_tree
 from filetools.errors import FileToolsError, LockTimeoutError, WorkspaceGoneError
 from filetools.events.notifier import Notifier
 from filetools.facade.background.leftovers import sweep
 from filetools.facade.reading.feed import Feed
-from filetools.history.checkpoints import SessionCheckpoints
 from filetools.models.records import SYSTEM, ChangeRecord
 from filetools.paths.workspace_path import ROOT
 from filetools.tree.leader import Leadership
@@ -53,18 +50,16 @@ class BackgroundTasks:
         self._feed = feed
         self._sync_files = partial(sync_files, self._parts.workspace, self._parts.store, self._parts.journal)
         self._notifier = notifier
-        self._foreign = ForeignChanges(self._parts, runner.record)
-        runner.look_at_tree = partial(look_at_tree, self._parts, self._foreign, runner.check_open)
-        runner.before_change = SessionCheckpoints(runner).before_change
+        self._foreign = runner.foreign
         self._tasks: list[asyncio.Task[None]] = []
         self._notified = asyncio.Event()
-        self._follow_due = asyncio.Event()
         self._leadership = Leadership(state_directory, "leader.lock")
         self._rounds = 0
         self._trash_sizes: dict[int, int] = {}
 
     async def start(self) -> None:
         """Recover from crashed processes, then start the background tasks. The tree is not scanned."""
+        self._foreign.begin()
         # First: later commits of other processes notify this one, and earlier ones are read below.
         self._notifier.listen(self._on_notified)
         await self._runner.turns.publisher.start()
@@ -76,17 +71,10 @@ class BackgroundTasks:
             asyncio.create_task(self._repeatedly(self._follow), name="filetools follow"),
             asyncio.create_task(self._repeatedly(self._foreign.work), name="filetools foreign"),
             asyncio.create_task(self._repeatedly(self._save_seen), name="filetools read tracker"),
-            asyncio.create_task(self._repeatedly(self._follow_files), name="filetools documents"),
+            asyncio.create_task(self._repeatedly(self._runner.news.follow_changes), name="filetools documents"),
             asyncio.create_task(self._repeatedly(partial(self._parts.sync.tend, self.look)), name="filetools mirrors"),
             asyncio.create_task(self._repeatedly(self._keep), name="filetools keep"),
         ]
-
-    def note_written(self, records: Sequence[ChangeRecord]) -> None:
-        """Wake the followers of the feed and of documents; called on the loop after every change."""
-        known, key = self._parts.documents.known, self._parts.workspace.key
-        if known.is_any and any(each.old_path is not None or known.at(key(each.path)) is not None for each in records):
-            self._follow_due.set()
-        self._feed.wake()
 
     async def look(self) -> None:
         """Record foreign changes anywhere in the tree; raises as `ForeignChanges.look`."""
@@ -106,15 +94,6 @@ class BackgroundTasks:
             with suppress(FileToolsError):
                 await self._parts.workers.run(self._sync_files)
         self._leadership.close()
-
-    async def _follow_files(self) -> None:
-        await self._follow_due.wait()
-        self._follow_due.clear()
-        try:
-            await self._runner.news.follow(await self._parts.workers.run(self._parts.journal.documents.behind))
-        except BaseException:
-            self._follow_due.set()
-            raise
 
     async def _repeatedly(self, work: Callable[[], Awaitable[None]]) -> None:
         while True:
@@ -180,7 +159,7 @@ class BackgroundTasks:
             self._parts.bus.publish(
                 events.BufferAbandoned(path=document.path, document=document.id, actor=author, kept_version=version)
             )
-        await self._runner.news.follow(await self._parts.workers.run(self._parts.journal.documents.behind))
+        await self._runner.news.follow()
 
     async def _recover(self) -> None:
         """Recover from crashed processes and power cuts; the next round retries what fails."""

@@ -54,7 +54,9 @@ class BufferingRunner(CallRunner):
                 tracker=self.tracker,
                 bus=EventBus(),
                 is_inner=True,
-            )
+            ),
+            outer.wake_followers,
+            outer.before_change,
         )
 
     def check_open(self) -> None:
