@@ -13,7 +13,7 @@ import sqlite3
 import stat
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from shutil import which
 from typing import Final, Literal
@@ -30,10 +30,12 @@ from filetools.journal.storage.rescue import JournalReport as JournalReport
 from filetools.journal.storage.rescue import Rescue, folder_for_damage, start_again
 from filetools.journal.storage.rescue import examine_journal as examine_journal
 from filetools.models.words import STATE_PATH
+from filetools.paths.resolver import O_PATH
 from filetools.permissions.policy import SavedPermissions
 from filetools.settings import Settings
+from filetools.stores.system import Opened
 from filetools.tree.leader import Leadership
-from filetools.tree.watching import reason_at
+from filetools.tree.watching import reason_to_poll
 
 LEADER_LOCK: Final = "leader.lock"
 _KINDS: Final = {
@@ -259,7 +261,9 @@ def look_around(
 
 def file_system(root: Path) -> Check:
     """Check whether a root is on a file system that other machines or programs can change without the kernel noticing."""
-    reason = reason_at(str(root))
+    reason = None
+    with suppress(OSError), Opened(os.open, root, O_PATH or os.O_RDONLY) as descriptor:
+        reason = reason_to_poll(descriptor)
     if reason is None:
         return Check(name="file system", state="ok", text="local")
     return Check(

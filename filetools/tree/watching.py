@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import logging
-import os
 import re
 import sys
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 
-from filetools.paths.resolver import O_PATH
 from filetools.paths.workspace import Workspace
 from filetools.paths.workspace_path import ROOT, WorkspacePath
 from filetools.tree.hints import Agenda
@@ -132,15 +130,3 @@ def reason_of(kind: str) -> str | None:
     if kind in _LOCAL or not kind.startswith(_SHARED):
         return None
     return f"other machines or programs can change files on {kind} without a notice to this system"
-
-
-def reason_at(folder: str) -> str | None:
-    """As `reason_to_poll`, for a path; None if it cannot be opened."""
-    try:
-        descriptor = os.open(folder, (O_PATH or os.O_RDONLY) | os.O_CLOEXEC)
-    except OSError:
-        return None
-    try:
-        return reason_to_poll(descriptor)
-    finally:
-        os.close(descriptor)

@@ -15,7 +15,7 @@ import filetools
 from filetools.facade.facade import FileToolsFacade
 from filetools.facade.run_calls import runs_of
 from filetools.models.records import Actor
-from tests.support.crashing import QUIET
+from tests.support.crashing import QUIET, files_in
 from tests.support.declared import REPOSITORY
 from tests.support.opened import refused
 
@@ -44,14 +44,6 @@ def told(metadata: Json) -> dict[str, dict[str, str | None]]:
     """Return the paths of each list, with the reason why they count as the run's."""
     lists = {name.removeprefix("files_"): files for name, files in metadata.items() if name.startswith("files_")}
     return {name: {file["relative_path"]: file.get("attributed") for file in files} for name, files in lists.items()}
-
-
-def tree(root: Path) -> dict[str, str]:
-    return {
-        str(path.relative_to(root)): path.read_text()
-        for path in sorted(root.rglob("*"))
-        if path.is_file() and ".filetools" not in path.parts
-    }
 
 
 async def test_an_unknown_run_is_refused(files: FileToolsFacade) -> None:
@@ -90,7 +82,7 @@ async def test_a_run_in_progress_is_not_undone(files: FileToolsFacade) -> None:
 
 
 async def test_all_changes_of_a_run_are_reported_and_undone(files: FileToolsFacade, root: Path) -> None:
-    before = tree(root)
+    before = files_in(root)
     run = await files.runs.begin(command="agent --now", prompt="Write a report")
     agent = agent_of(files, run.session)
     await agent.write_file("made.txt", "made\n")
@@ -105,10 +97,10 @@ async def test_all_changes_of_a_run_are_reported_and_undone(files: FileToolsFaca
     assert metadata["session_tracking"] == {"cli_session_id": run.session, "session_dir": files.root_paths[-1]}
     assert await files.runs.metadata(run.id) == metadata
     dry = await files.undo(run=run.id, dry_run=True)
-    assert tree(root) != before
+    assert files_in(root) != before
     assert {file.path for file in dry.files} >= {"made.txt", "a.txt", "old/b.txt", "claudedocs/r.md"}
     await files.undo(run=run.id)
-    assert tree(root) == before
+    assert files_in(root) == before
     assert (await files.undo(run=run.id)).changes == []
     await files.redo()
     assert (root / "claudedocs" / "r.md").read_text() == "# report\n"
@@ -124,7 +116,7 @@ async def test_changes_of_people_and_of_later_stay(files: FileToolsFacade, root:
     await files.for_actor(PERSON).append_file("a.txt", "three\n")
     assert told(metadata) == {"created": {}, "modified": {"a.txt": None}}
     await files.undo(run=run.id)
-    assert tree(root) == {"a.txt": "one\nthree\n", "mine.txt": "mine\n", "old/b.txt": "b\n"}
+    assert files_in(root) == {"a.txt": b"one\nthree\n", "mine.txt": b"mine\n", "old/b.txt": b"b\n"}
 
 
 async def test_an_overlap_is_named_and_nothing_is_done(files: FileToolsFacade, root: Path) -> None:
@@ -136,10 +128,10 @@ async def test_an_overlap_is_named_and_nothing_is_done(files: FileToolsFacade, r
     await files.for_actor(PERSON).write_file(
         "a.txt", "person\n", expected_version=(await files.read_file("a.txt")).version
     )
-    after = tree(root)
+    after = files_in(root)
     error = await refused("EDIT_CONFLICT", files.undo(run=run.id))
     assert [conflict["path"] for conflict in error.details["conflicts"]] == ["a.txt"]
-    assert tree(root) == after
+    assert files_in(root) == after
 
 
 async def test_runs_at_once_do_not_claim_each_others_files(files: FileToolsFacade, root: Path) -> None:
@@ -157,7 +149,7 @@ async def test_runs_at_once_do_not_claim_each_others_files(files: FileToolsFacad
         assert told(metadata) == {"created": own}
         assert metadata["unattributed"] >= 10  # written elsewhere by the shells
     await files.undo(run=runs[3].id)
-    left = tree(root)
+    left = files_in(root)
     assert "out/3/r.md" not in left
     assert {"out/5/r.md", "own/5.txt", "shared-3.txt"} <= left.keys()
 
@@ -184,35 +176,35 @@ async def test_a_tool_call_that_names_a_file_claims_it(files: FileToolsFacade, r
 
 
 async def test_files_of_a_removed_folder_are_reported_one_by_one(files: FileToolsFacade, root: Path) -> None:
-    before = tree(root)
+    before = files_in(root)
     run = await files.runs.begin()
     agent = agent_of(files, run.session)
     await agent.move_file("old", "new")
     metadata = await files.runs.finish(run.id)
     assert told(metadata) == {"created": {"new/b.txt": None}, "deleted": {"old/b.txt": None}}
     await files.undo(run=run.id)
-    assert tree(root) == before
+    assert files_in(root) == before
 
 
 async def test_a_folder_removed_by_a_shell_is_restored_with_unchanged_files(files: FileToolsFacade, root: Path) -> None:
     (root / "old" / "sub").mkdir()
     (root / "old" / "sub" / "c.txt").write_text("c\n")
-    before = tree(root)
+    before = files_in(root)
     run = await files.runs.begin()
     shell(root, "mv old ../elsewhere")
     assert told(await files.runs.finish(run.id))["deleted"] == {"old/b.txt": "alone", "old/sub/c.txt": "alone"}
     await files.undo(run=run.id)
-    assert tree(root) == before
+    assert files_in(root) == before
 
 
 async def test_the_state_before_a_run_can_be_restored(files: FileToolsFacade, root: Path) -> None:
-    before = tree(root)
+    before = files_in(root)
     run = await files.runs.begin()
     shell(root, "rm -r old; echo more > a.txt")
     await files.runs.finish(run.id, status="failed", exit_code=3)
     assert run.checkpoint is not None
     await files.restore(run.checkpoint)
-    assert tree(root) == before
+    assert files_in(root) == before
 
 
 async def test_the_changes_of_a_run_of_a_dead_process_are_reported_and_undone(root: Path) -> None:
@@ -251,7 +243,7 @@ async def test_changes_by_others_are_not_attributed_to_a_run_without_a_recorded_
     metadata = await files.runs.metadata(run.id)
     assert (told(metadata), metadata["unattributed"]) == ({"created": {"made.txt": None}}, 2)
     await files.undo(run=run.id)
-    assert tree(root).keys() == {"a.txt", "later.txt", "mine.txt", "old/b.txt", "out/x.txt"}
+    assert files_in(root).keys() == {"a.txt", "later.txt", "mine.txt", "old/b.txt", "out/x.txt"}
 
 
 async def test_earlier_and_later_changes_of_its_session_do_not_belong_to_a_run(
@@ -265,4 +257,4 @@ async def test_earlier_and_later_changes_of_its_session_do_not_belong_to_a_run(
     await agent.write_file("after.txt", "after\n")
     assert told(metadata) == told(await files.runs.metadata(run.id)) == {"created": {"within.txt": None}}
     await files.undo(run=run.id)
-    assert tree(root).keys() == {"a.txt", "after.txt", "before.txt", "old/b.txt"}
+    assert files_in(root).keys() == {"a.txt", "after.txt", "before.txt", "old/b.txt"}

@@ -249,6 +249,11 @@ def snapshot(root: Path) -> Tree:
     return found
 
 
+def files_in(root: Path) -> dict[str, bytes]:
+    """Return the files below a root, without the state directory."""
+    return {path: content for path, content in snapshot(root).items() if content is not None}
+
+
 def leftovers(root: Path) -> list[str]:
     """Return temporary files that nobody will come back for."""
     private = root / ".filetools/state"

@@ -25,6 +25,7 @@ from filetools.servers.http.application import ServerApplication, http_applicati
 from filetools.servers.http.options import AgentOptions, HttpOptions
 from filetools.sessions.agent_process import AgentLimits
 from tests.support import bearer, scripted_agent
+from tests.support.crashing import files_in
 from tests.support.http_servers import HttpServer, http_server
 from tests.support.opened import steps_until
 from tests.support.scripted_agent import SCRIPT
@@ -377,15 +378,10 @@ def metadata_of(answer: openai.types.chat.ChatCompletion) -> dict[str, Any]:
     return dict(found)
 
 
-def tree(root: Path) -> dict[str, str]:
-    files = (path for path in root.rglob("*") if path.is_file() and ".filetools" not in path.parts)
-    return {str(path.relative_to(root)): path.read_text() for path in files}
-
-
 def test_what_a_run_made_is_downloaded_exactly_and_taken_back_whole(server: HttpServer, client: openai.OpenAI) -> None:
     write = partial(bearer.put, f"{server.address}/v1/files/whole/there.txt")
     write(content=b"before\n")
-    before = tree(server.root)
+    before = files_in(server.root)
     answer = ask(
         client,
         "write('whole/by shell.md', 'one'); filetools('write', 'whole/by tool.md', text='two');"
@@ -405,7 +401,7 @@ def test_what_a_run_made_is_downloaded_exactly_and_taken_back_whole(server: Http
     session = found["session_tracking"]["cli_session_id"]
     undone = bearer.post(f"{server.address}/v1/undo", json={"session": session, "partial": True})
     assert undone.status_code == 200
-    assert tree(server.root) == before
+    assert files_in(server.root) == before
 
 
 # How it ends.

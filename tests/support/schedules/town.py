@@ -12,7 +12,7 @@ from filetools.changes.documents.files import sweep_handles
 from filetools.content.version import version_of
 from filetools.content.wire import wire_text
 from filetools.facade.facade import FileToolsFacade
-from tests.support.crashing import leftovers, snapshot
+from tests.support.crashing import files_in, leftovers
 from tests.support.faulty import Plan
 from tests.support.inside import heads_below
 from tests.support.mirror_worlds import caught_up
@@ -123,8 +123,3 @@ class Town:
         await caught_up(self.files)
         mirrored = {path: content for path, content in files_in(self.mirror).items() if path in known}
         return [f"the mirror has {mirrored}, not {known}"] if mirrored != known else []
-
-
-def files_in(root: Path) -> dict[str, bytes]:
-    """Return the files below a root. Folders that programs make are no business of a mirror."""
-    return {path: content for path, content in snapshot(root).items() if content is not None}

@@ -20,7 +20,7 @@ from filetools.tools.dialects import MCP_FILESYSTEM
 from filetools.tools.dialects.mcp_filesystem.looking import format_size
 from filetools.tools.registry import ToolRegistry
 from filetools.tools.roots import Root, Roots
-from tests.support.crashing import QUIET, grow
+from tests.support.crashing import QUIET, grow, snapshot
 from tests.support.people import ALICE, BOB
 
 SETTINGS = {**QUIET, "follow_symlinks": True}
@@ -106,13 +106,9 @@ async def speaker(places: tuple[Path, Path]) -> AsyncIterator[Speaker]:
 async def test_what_must_not_be_is_refused_and_changes_nothing(
     speaker: Speaker, name: str, arguments: Mapping[str, Any], code: str
 ) -> None:
-    def snapshot() -> dict[str, bytes]:
-        files = (each for root in speaker.roots for each in root.rglob("*") if ".filetools" not in each.parts)
-        return {str(each): each.read_bytes() for each in files if each.is_file()}
-
-    before = snapshot()
+    before = [snapshot(root) for root in speaker.roots]
     assert await speaker.code(name, **arguments) == code
-    assert snapshot() == before
+    assert [snapshot(root) for root in speaker.roots] == before
 
 
 async def test_a_failure_names_the_path_that_was_given_and_only_tools_that_there_are(speaker: Speaker) -> None:
