@@ -11,7 +11,7 @@ from filetools.tools.dialects.claude_code import CLAUDE_CODE
 from filetools.tools.dialects.dialect import Dialect
 from filetools.tools.dialects.mcp_filesystem import MCP_FILESYSTEM
 from filetools.tools.dialects.memory import MEMORY
-from filetools.tools.dialects.text_editor import TEXT_EDITOR, text_editor
+from filetools.tools.dialects.text_editor import TEXT_EDITOR
 
 DIALECTS: Final[tuple[Dialect, ...]] = (
     CLAUDE_CODE,
@@ -44,5 +44,4 @@ __all__ = [
     "TEXT_EDITOR",
     "Dialect",
     "dialect_named",
-    "text_editor",
 ]

@@ -9,8 +9,6 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any, Final, Literal
 
-from msgspec import structs
-
 from filetools.content.editing.edits import Edit
 from filetools.errors import (
     DirectoryNotFoundError,
@@ -294,22 +292,7 @@ def shown_lines(data: Mapping[str, Any], limits: TextLimits) -> str:
     return text.removesuffix("\n")
 
 
-def text_editor(max_characters: int | None = None) -> Dialect:
-    """Return the dialect.
-
-    Args:
-        max_characters: Maximum number of characters shown by one view; also part of the definition sent to the provider.
-    """
-    view = partial(_shown, max_characters=max_characters)
-    hosted = {"type": TYPE, "name": TOOL}
-    return Dialect(
-        name=NAME,
-        tools=(structs.replace(_TOOL, present=presented(view)),),
-        hosted=hosted if max_characters is None else hosted | {"max_characters": max_characters},
-    )
-
-
-def _shown(data: Mapping[str, Any], limits: TextLimits, *, max_characters: int | None) -> str:
+def _shown(data: Mapping[str, Any], limits: TextLimits) -> str:
     if "output" in data:
         return str(data["output"])
     if "entries" in data:
@@ -317,21 +300,24 @@ def _shown(data: Mapping[str, Any], limits: TextLimits, *, max_characters: int |
         more = "[there are more]\n" if data["truncated"] else ""
         head = f"Here's the files and directories up to 2 levels deep in {data['path']}, excluding hidden items:"
         return f"{head}\n{data['path']}\n{rows}{more}".removesuffix("\n")
-    most = (
-        limits if max_characters is None else structs.replace(limits, characters=min(limits.characters, max_characters))
-    )
-    return f"Here's the result of running `cat -n` on {data['path']}:\n{shown_lines(data, most)}"
+    return f"Here's the result of running `cat -n` on {data['path']}:\n{shown_lines(data, limits)}"
 
 
-_TOOL: Final = Tool(
-    name=TOOL,
-    description=(
-        "View, create and edit text files. view: a file with line numbers, view_range [first, last], -1 is the end; or a"
-        " folder. create: a new file, file_text. str_replace: old_str must appear exactly once, new_str takes its place."
-        " insert: insert_text after line insert_line, 0 is the top."
+TEXT_EDITOR: Final = Dialect(
+    name=NAME,
+    tools=(
+        Tool(
+            name=TOOL,
+            description=(
+                "View, create and edit text files. view: a file with line numbers, view_range [first, last], -1 is the end; or"
+                " a folder. create: a new file, file_text. str_replace: old_str must appear exactly once, new_str takes its"
+                " place. insert: insert_text after line insert_line, 0 is the top."
+            ),
+            parameters=TextEditorCommand,
+            handler=edit_text,
+            group=NAME,
+            present=presented(_shown),
+        ),
     ),
-    parameters=TextEditorCommand,
-    handler=edit_text,
-    group=NAME,
+    hosted={"type": TYPE, "name": TOOL},
 )
-TEXT_EDITOR: Final = text_editor()

@@ -11,7 +11,7 @@ from pydantic import TypeAdapter
 
 import filetools
 from filetools.facade.facade import FileToolsFacade
-from filetools.tools.dialects import TEXT_EDITOR, text_editor
+from filetools.tools.dialects import TEXT_EDITOR
 from filetools.tools.exports import answer
 from tests.support.dialects import Session
 
@@ -110,10 +110,10 @@ async def test_edits_of_two_sessions_are_both_there_and_one_hears_of_the_other(
     assert (tmp_path / "poem.txt").read_text() == "roses\nlilies\nroses\nhoney\n"
 
 
-async def test_most_characters_bound_a_view_and_stand_in_the_definition(files: FileToolsFacade) -> None:
-    dialect = text_editor(max_characters=30)
-    assert dialect.hosted == {"type": "text_editor_20250728", "name": TOOL, "max_characters": 30}
-    said = await Session(files, dialect).says(TOOL, command="view", path="poem.txt")
+async def test_the_setting_for_texts_bounds_a_view(files: FileToolsFacade, tmp_path: Path) -> None:
+    async with filetools.open(tmp_path, settings={"max_text_characters": 30}) as bound:
+        tools = Session(bound, TEXT_EDITOR).tools
+        said = tools.show(TOOL, await tools.call(TOOL, {"command": "view", "path": "poem.txt"})).text
     assert said.splitlines()[1:] == [
         "     1\troses",
         "     2\tviolets",
@@ -132,9 +132,8 @@ async def test_a_change_of_text_that_a_person_has_not_saved_says_so(files: FileT
 
 
 def test_the_definition_is_what_the_sdk_sends() -> None:
-    plain = TypeAdapter(ToolTextEditor20250728Param).validate_python(TEXT_EDITOR.hosted, strict=True)
-    bound = TypeAdapter(ToolTextEditor20250728Param).validate_python(text_editor(100).hosted, strict=True)
-    assert (plain, bound) == (TEXT_EDITOR.hosted, text_editor(100).hosted)
+    hosted = TypeAdapter(ToolTextEditor20250728Param).validate_python(TEXT_EDITOR.hosted, strict=True)
+    assert hosted == {"type": "text_editor_20250728", "name": TOOL}
 
 
 async def test_blocks_of_the_sdk_are_answered_with_blocks_it_takes(session: Session) -> None:
