@@ -37,7 +37,6 @@ from filetools.settings import Settings
 
 OnStale: TypeAlias = Literal["merge", "refuse"]
 NewlineChoice: TypeAlias = Literal["exact", "keep"]
-CHANGED: Final = "others changed it since this transaction first did"
 ON_CONFLICT: Final[tuple[OnConflict, ...]] = get_args(OnConflict)
 
 
