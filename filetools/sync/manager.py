@@ -126,14 +126,10 @@ class SyncManager:
 
     async def _has_followed(self, mirror: Mirror, number: int, keys: Sequence[str]) -> bool:
         # No thread waits for the mirror's thread, because they would compete for the interpreter.
-        waiter = mirror.wait_for(number, keys)
-        try:
+        with mirror.waiting(number, keys) as answer, suppress(TimeoutError):
             async with asyncio.timeout(self.context.settings.mirror_wait_seconds):
-                return await asyncio.wrap_future(waiter.answer)
-        except TimeoutError:
-            return False
-        finally:
-            mirror.give_up(waiter)
+                return await asyncio.wrap_future(answer)
+        return False
 
     def follow_strictly(self, records: Sequence[ChangeRecord]) -> None:
         """Wait until every mirror has followed changes that can still be undone.
@@ -145,12 +141,10 @@ class SyncManager:
         number, keys = self._reach(records)
         for mirror in self._mirrors:
             mirror.wake()
-            waiter, has_followed = mirror.wait_for(number, keys), False
-            with suppress(TimeoutError):
-                has_followed = waiter.answer.result(seconds)
-            mirror.give_up(waiter)
-            if not has_followed:
-                raise mirror.failure(records[0].path if records else None)
+            with mirror.waiting(number, keys) as answer, suppress(TimeoutError):
+                if answer.result(seconds):
+                    continue
+            raise mirror.failure(records[0].path if records else None)
 
     def standing(self) -> MirrorStatus:
         """Return the status of the mirrors if nothing changes: "in_sync", "pending" or "off"."""

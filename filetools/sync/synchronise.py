@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from functools import partial
 from typing import Any, Final, TypeVar
@@ -64,7 +64,14 @@ class Synchronisation:
             try:
                 await self._repair(plan)
             finally:
-                self._publish_end()
+                self._context.publish(
+                    events.SyncCompleted(
+                        success=not self._errors and self._synced == self._total,
+                        timestamp=time.time(),
+                        files_processed=self._synced,
+                        files_failed=len(self._errors),
+                    )
+                )
         return SyncResult(
             success=not self._errors,
             preview=is_preview,
@@ -78,33 +85,21 @@ class Synchronisation:
             errors=self._errors,
         )
 
-    def _publish_end(self) -> None:
-        self._context.publish(
-            events.SyncCompleted(
-                success=not self._errors and self._synced == self._total,
-                timestamp=time.time(),
-                files_processed=self._synced,
-                files_failed=len(self._errors),
-            )
-        )
-
     async def _repair(self, plan: Plan) -> None:
         """Add the differences to the backlog, and wait until each one is durably repaired or refused."""
-        mirror, run = self._mirror, self._context.workers.run
+        mirror, run, backlog = self._mirror, self._context.workers.run, self._context.journal.backlog
         keys = await run(partial(mirror.worker.add_to_backlog, plan.changes))
         left, pause = dict(zip(keys, plan.changes, strict=True)), _SHORTEST_PAUSE_SECONDS
         mirror.wake(is_urgent=True)
         while left:
             await asyncio.sleep(pause)
             began = time.monotonic()
-            backlog = {entry.key: entry for entry in await run(self._backlog)}
+            entries = {entry.key: entry for entry in await run(partial(backlog.behind, mirror.place, limit=_ALL))}
             pause = max(_SHORTEST_PAUSE_SECONDS, 10 * (time.monotonic() - began))
-            for key in [key for key in left if key not in backlog or backlog[key].tries]:
-                self._settle(left.pop(key), backlog.get(key))
-            mirror.check()
-
-    def _backlog(self) -> Iterable[BacklogEntry]:
-        return self._context.journal.backlog.behind(self._mirror.place, limit=_ALL)
+            for key in [key for key in left if key not in entries or entries[key].tries]:
+                self._settle(left.pop(key), entries.get(key))
+            if mirror.is_paused or not mirror.progress.is_ready:
+                raise mirror.failure()
 
     def _settle(self, path: WorkspacePath, refused: BacklogEntry | None) -> None:
         """Count a path that the mirror has by now, or has refused."""
