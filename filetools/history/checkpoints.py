@@ -10,7 +10,6 @@ import asyncio
 import logging
 from collections.abc import Callable, Iterator, Mapping, Set
 from contextlib import suppress
-from dataclasses import replace
 from functools import partial
 from itertools import filterfalse
 from typing import Final
@@ -254,7 +253,7 @@ def _put(tree: DraftTree, row: SnapshotRow) -> None:
         here = None
     if row.kind == "directory":
         if here is None or row.mode not in (None, here.mode):
-            tree.put(row.path, replace(here or DraftNode(kind=row.kind), mode=row.mode))
+            tree.put(row.path, structs.replace(here or DraftNode(kind=row.kind), mode=row.mode))
         return
     mode = row.mode if row.kind == "file" else None
     if here is not None and row.kind == "symlink" and here.origin is not None and here.origin.top == row.path:
@@ -263,7 +262,7 @@ def _put(tree: DraftTree, row: SnapshotRow) -> None:
         origin = None if here is None else here.origin
         tree.put(row.path, DraftNode(kind=row.kind, origin=origin, version=row.version or "", mode=mode))
     elif here.mode != mode:
-        tree.put(row.path, replace(tree.with_bytes(here), mode=mode))
+        tree.put(row.path, structs.replace(tree.with_bytes(here), mode=mode))
 
 
 def require_known(target: RestoreTarget, name: str, key: Callable[[WorkspacePath], str]) -> None:

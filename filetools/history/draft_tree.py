@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
 from typing import Final
+
+from msgspec import Struct, structs
 
 from filetools.changes.parts import Parts
 from filetools.content.version import version_of
@@ -17,8 +18,7 @@ from filetools.search.walk import walk_tree
 from filetools.stores.store import FileStat
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Origin:
+class Origin(Struct, frozen=True, kw_only=True):
     """The current place of an entry."""
 
     path: str
@@ -29,8 +29,7 @@ class Origin:
     """The path that the deleted entry had."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DraftNode:
+class DraftNode(Struct, frozen=True, kw_only=True):
     """A file, folder or link. Its bytes, or its target, are those of its version or, without one, those at its origin."""
 
     kind: EntryType
@@ -40,7 +39,7 @@ class DraftNode:
     """Version of a file or link that differs from its origin."""
     mode: int | None = None
     """Permission bits of a file or folder; None for a folder whose mode does not matter."""
-    made: bytes | None = field(default=None, compare=False, repr=False)
+    made: bytes | None = None
     """The bytes of the version, if the journal does not keep them."""
 
     @property
@@ -53,8 +52,7 @@ PARENT: Final = DraftNode(kind="directory")
 """A folder that exists only because an entry is restored below it."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Drafted:
+class Drafted(Struct, frozen=True, kw_only=True):
     """One path that a draft changes."""
 
     path: str
@@ -119,7 +117,7 @@ class DraftTree:
             if self._is_seen(full):
                 found[full] = self._node(Origin(path=full, trash=trash, top=path), stat)
         if mode is not None and path in found and found[path].kind == "directory":
-            found[path] = replace(found[path], mode=mode)
+            found[path] = structs.replace(found[path], mode=mode)
         return found
 
     def version(self, node: DraftNode) -> str:
@@ -215,8 +213,7 @@ class DraftTree:
         An entry that would have moved there from elsewhere is created from its bytes instead, and also stays elsewhere.
         """
         top = self.key(path)
-        is_needed = any(node is not None and top in within(key) for key, (_, node) in self.drafted.items())
-        above = set(within(top)) - {top} if is_needed else set()
+        above = {*within(top)} - {top}
         for key, (where, node) in list(self.drafted.items()):
             if top in within(key):
                 self.drafted[key] = (where, self.made_anew(node, lambda origin: top not in within(origin)))
@@ -240,7 +237,7 @@ class DraftTree:
         """Return a node that needs no origin, if it has one in the tree for whose lock key `is_elsewhere` is true."""
         if node is None or not node.source or not is_elsewhere(self.key(node.source)):
             return node
-        return replace(self.with_bytes(node), origin=None)
+        return structs.replace(self.with_bytes(node), origin=None)
 
     def with_bytes(self, node: DraftNode) -> DraftNode:
         """Return a node that has its bytes without its origin; a folder has no bytes."""
@@ -251,7 +248,7 @@ class DraftTree:
             self.contents.get(version)
         except VersionGoneError:
             made = self._content_at(node)
-        return replace(node, version=version, made=made)
+        return structs.replace(node, version=version, made=made)
 
     def changes(self) -> list[Drafted]:
         """Return each path whose draft differs from the current tree."""

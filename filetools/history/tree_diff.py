@@ -73,8 +73,7 @@ def diff_tree(
     has_same_rules = old.rows.get(ROOT) == new.rows.get(ROOT)
     is_known = [has_same_rules or bool(each.actors) or each.change not in ("added", "deleted") for each in differences]
     found = list(compress(differences, is_known))
-    none: Iterator[Patch] = repeat((None, None))
-    patches = _patches(parts, actor, found, is_exact=is_exact) if patch else none
+    patches: Iterator[Patch] = _patches(parts, actor, found, is_exact=is_exact) if patch else repeat((None, None))
     changes = [_change(each, *shown) for each, shown in zip(found[:limit], patches, strict=False)]
     return TreeDiffResult(
         old=old.checkpoint.name,

@@ -7,7 +7,6 @@ the text before the change. Consecutive changes of one file, without a change by
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import Final, Literal
 
 from msgspec import Struct, field, structs
@@ -160,8 +159,8 @@ class Undoing:
 
     def _states(self, record: ChangeRecord, kind: EntryType) -> tuple[DraftNode | None, DraftNode | None]:
         if kind == "directory":
-            former = int(self._tree.contents.get(record.before or ""), 8)
-            return DraftNode(kind=kind, mode=former), DraftNode(kind=kind, mode=record.mode)
+            before = DraftNode(kind=kind, mode=int(self._tree.contents.get(record.before or ""), 8))
+            return before, DraftNode(kind=kind, mode=record.mode)
         after = None if record.after is None else DraftNode(kind=kind, version=record.after, mode=record.mode)
         if record.before is None:
             return None, after
@@ -201,9 +200,9 @@ class Undoing:
                 return EditConflictError("others have changed its mode since")
             mode = before.mode
         if before.version in (version, after.version):
-            return here if mode == here.mode else replace(self._tree.with_bytes(here), mode=mode)
+            return here if mode == here.mode else structs.replace(self._tree.with_bytes(here), mode=mode)
         if version == after.version:
-            return replace(here, version=before.version, mode=mode, made=None)
+            return structs.replace(here, version=before.version, mode=mode, made=None)
         if run.kind != "file":
             return EditConflictError("others have changed it since")
         try:
@@ -226,7 +225,7 @@ class Undoing:
             where = f"others have changed the same place since (line {places[0]['line']})"
             reason = "others have changed it since, and it is too large to be merged" if result.is_too_large else where
             raise EditConflictError(reason, details={"conflicts": places})
-        return replace(here, version=version_of(merged), mode=mode, made=merged)
+        return structs.replace(here, version=version_of(merged), mode=mode, made=merged)
 
     def _move_back(self, record: ChangeRecord, where: str) -> None:
         home, is_folder = self._home(record), record.operation is Operation.MOVE_DIRECTORY

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 from typing import Final
@@ -147,7 +146,9 @@ def in_phases(tree: DraftTree, drafted: list[Drafted]) -> list[list[Drafted]]:
     def is_cleared(key: str) -> bool:
         return not places.isdisjoint(within(key))
 
-    first = [replace(one, then=None) for one in drafted if one.now is not None and is_cleared(tree.key(one.path))]
+    first = [
+        structs.replace(one, then=None) for one in drafted if one.now is not None and is_cleared(tree.key(one.path))
+    ]
     gone = {one.path for one in first}
     second = [
         Drafted(
@@ -236,7 +237,7 @@ class StepMaker:
             return False
         found = {each: tree.at(each) for each in tree.below(path)}
         come = {each: None if node is None or node.version else node.origin for each, node in found.items()}
-        return come == {path + each: replace(origin, path=origin.path + each) for each in inside}
+        return come == {path + each: structs.replace(origin, path=origin.path + each) for each in inside}
 
     def _remove_trees(self) -> None:
         """Move folders that were restored from the trash into it again: otherwise a redo would lose the links in them."""
@@ -279,7 +280,7 @@ class StepMaker:
                 # Its owner keeps all rights until the steps below it are done.
                 mode = None if then.mode is None else opened(then.mode)
                 self.steps.append(MakeFolderStep(path, mode))
-                now = replace(then, mode=mode)
+                now = structs.replace(then, mode=mode)
             self._change_mode(path, now, then)
         elif then is not None and then.kind == "file":
             self.steps.append(PutFile(path, partial(_decide, self._tree, one), ignores_read_only=True))

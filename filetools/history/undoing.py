@@ -10,11 +10,10 @@ import asyncio
 import logging
 import secrets
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from itertools import chain, islice
-from types import MappingProxyType
 from typing import Final
 
 from msgspec import Struct, structs
@@ -43,7 +42,7 @@ from filetools.journal.records import History, RecordFilter, Relation, RelationK
 from filetools.models.history import UndoConflict, UndoneChange, UndoneFile, UndoResult
 from filetools.models.records import Actor, ChangeRecord
 from filetools.paths.protected import matches_protected
-from filetools.paths.workspace_path import WorkspacePath
+from filetools.paths.workspace_path import ROOT, WorkspacePath
 from filetools.permissions.gatekeeper import Permit
 from filetools.writer.turn_calls import FIRST_PAUSE_SECONDS, MOST_TRIES
 
@@ -168,7 +167,7 @@ def make_plan(
     kind: RelationKind = "undoes",
     *,
     target: RestoreTarget | None = None,
-    refused: Mapping[str, FileToolsError] = MappingProxyType({}),
+    refused: Mapping[str, FileToolsError],
 ) -> UndoPlan:
     """Plan an undo on the current tree. Call it in a worker thread.
 
@@ -228,15 +227,14 @@ def _plan(
 ) -> UndoPlan:
     history = parts.journal.history
     changed, waiting, saved = split_buffered(history, chosen)
-    if target is not None:
-        waiting, saved = (
-            [one for one in several if target.covers(one.path, one.old_path)] for several in (waiting, saved)
-        )
     tree = DraftTree(parts)
     findings = Undoing(tree, history, changed, is_prose=parts.settings.is_prose).invert()
     closed: Mapping[str, FileToolsError] = {}
     if target is not None:
         findings, closed = completed(parts, tree, findings, target)
+        waiting, saved = (
+            [one for one in several if target.covers(one.path, one.old_path)] for several in (waiting, saved)
+        )
     findings += [UndoFinding(records=(record,), path=record.path, outcome="undone") for record in saved]
     drafted, blocked = possible(parts, tree, {**closed, **refused})
     makers = [StepMaker(parts, tree, phase) for phase in in_phases(tree, drafted)]
@@ -289,10 +287,10 @@ _ACTIONS: Final[Mapping[type[Step], str]] = {
 
 def _file_of(tree: DraftTree, step: Step, drafted: Drafted | None) -> UndoneFile:
     """Return the result of a step."""
-    now: str | None = None
-    then: str | None = None
-    if drafted is not None and isinstance(step, PutFile | RemoveFile | PutLink):
-        now, then = (None if node is None else tree.version(node) for node in (drafted.now, drafted.then))
+    # Folders have no versions, and those of moved files need not be known.
+    is_text = isinstance(step, PutFile | RemoveFile | PutLink)
+    nodes = (drafted.now, drafted.then) if drafted is not None and is_text else (None, None)
+    now, then = (None if node is None else tree.version(node) for node in nodes)
     action = _ACTIONS.get(type(step), "delete")
     if isinstance(step, PutFile):
         # For a step of an open document nothing is drafted.
@@ -352,7 +350,7 @@ async def _carry_out(
     except BaseException:
         await _set_back(runner, actor, outcomes, kind, folders)
         raise
-    await runner.afterwards(partial(_close_folders, parts, _as_left(folders, plan.steps)))
+    await runner.afterwards(partial(_close_folders, parts, folders, plan.steps))
     return Outcome(
         records=tuple(record for one in outcomes for record in one.records),
         mirror=outcomes[-1].mirror,
@@ -367,7 +365,9 @@ async def _set_back(
     parts = runner.parts
     made = tuple(record.number for one in outcomes for record in one.records if record.actor == actor)
     wanted = RecordFilter(numbers=made)
-    make = partial(make_plan, parts, lambda history: [history.select(wanted, limit=len(made))], _REVERSE[kind])
+    make = partial(
+        make_plan, parts, lambda history: [history.select(wanted, limit=len(made))], _REVERSE[kind], refused={}
+    )
     try:
         for phase in (await parts.workers.run(make)).phases if made else ():
             await runner.change(phase, actor)
@@ -378,8 +378,15 @@ async def _set_back(
 
 def _open_folders(parts: Parts, steps: Sequence[Step]) -> dict[str, int]:
     """Give the owner all rights on the folders whose entries will change; returns the previous modes."""
+    paths = {path for step in steps for path in (step.paths[:1] if isinstance(step, RestoreFolder) else step.paths)}
+    # The entry ".." of a folder that moves changes.
+    moving = {
+        step.path
+        for step in steps
+        if isinstance(step, MoveFolder) or (isinstance(step, RemoveFolderStep) and step.is_recursive)
+    }
     modes: dict[str, int] = {}
-    for folder in sorted({folder for step in steps for folder in _folders_of(step)}):
+    for folder in sorted({path.parent for path in paths} - {ROOT} | moving):
         with suppress(FileToolsError):  # it belongs to another user; the step reports the error
             stat = parts.store.stat(folder)
             if stat is not None and stat.type == "directory" and stat.mode != opened(stat.mode):
@@ -388,22 +395,12 @@ def _open_folders(parts: Parts, steps: Sequence[Step]) -> dict[str, int]:
     return modes
 
 
-def _folders_of(step: Step) -> Iterator[WorkspacePath]:
-    paths = step.paths[:1] if isinstance(step, RestoreFolder) else step.paths
-    yield from (path.parent for path in paths if not path.parent.is_root)
-    if isinstance(step, MoveFolder) or (isinstance(step, RemoveFolderStep) and step.is_recursive):
-        yield step.paths[0]  # its entry ".." changes
-
-
-def _as_left(modes: dict[str, int], steps: Sequence[Step]) -> dict[str, int]:
-    """Return the modes to set after all steps, by the paths that the folders have then."""
-    moved = {str(step.paths[0]): str(step.paths[1]) for step in steps if isinstance(step, MoveFolder)}
-    given = {str(step.paths[0]) for step in steps if isinstance(step, PutMode)}
-    left = {moved.get(path, path): mode for path, mode in modes.items()}
-    return {path: mode for path, mode in left.items() if path not in given}
-
-
-def _close_folders(parts: Parts, modes: dict[str, int]) -> None:
+def _close_folders(parts: Parts, modes: dict[str, int], steps: Sequence[Step] = ()) -> None:
+    """Set the previous modes, except where the steps have set others, at the paths that the steps gave to the folders."""
+    moved = {str(step.paths[0]): step.paths[1] for step in steps if isinstance(step, MoveFolder)}
+    given = {step.path for step in steps if isinstance(step, PutMode)}
     for path in sorted(modes, reverse=True):
+        folder = moved.get(path, WorkspacePath(path))
         with suppress(FileToolsError):  # the steps have removed it
-            parts.store.set_mode(WorkspacePath(path), modes[path], directory=True)
+            if folder not in given:
+                parts.store.set_mode(folder, modes[path], directory=True)

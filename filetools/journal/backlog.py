@@ -43,11 +43,11 @@ _LACKING: Final = (
     " UNION SELECT key, path FROM behind WHERE mirror = :mirror"
 )
 _COUNT: Final = f"SELECT count(DISTINCT key) FROM ({_LACKING})"
-# A folder whose contents must be compared is marked so until the mirror has the folder.
-_BELOW: Final = " ON CONFLICT (mirror, key) DO UPDATE SET below = max(below, excluded.below)"
-# The entry of an unapplied change survives a comparison: only a recorded deletion removes a folder with its contents.
+# A folder whose contents must be compared is marked so until the mirror has the folder. The entry of an unapplied change
+# survives a comparison: only a recorded deletion removes a folder with its contents.
 _ADD: Final = (
-    f"INSERT INTO behind (mirror, key, path, number, below, tries, reason) VALUES (?, ?, ?, ?, ?, ?, ?){_BELOW},"
+    "INSERT INTO behind (mirror, key, path, number, below, tries, reason) VALUES (?, ?, ?, ?, ?, ?, ?)"
+    " ON CONFLICT (mirror, key) DO UPDATE SET below = max(below, excluded.below),"
     " path = excluded.path, number = max(number, excluded.number), reason = coalesce(excluded.reason, reason),"
     " tries = CASE WHEN excluded.reason IS NULL THEN tries ELSE excluded.tries END"
 )
@@ -159,13 +159,12 @@ class Backlog(TableAccess):
 
     def get(self, mirror: str, key: str) -> BacklogEntry | None:
         """Return the entry of a path that a mirror refused or that differs, or None."""
-        row = self._database.row(f"{_SELECT} WHERE mirror = ? AND key = ?", (mirror, os.fsencode(key)))
-        return None if row is None else _entry(row)
+        rows = self._database.rows(f"{_SELECT} WHERE mirror = ? AND key = ?", (mirror, os.fsencode(key)))
+        return next(map(_entry, rows), None)
 
     def count(self, mirror: str) -> int:
         """Number of paths that a mirror may lack."""
-        (count,) = self._database.row(_COUNT, {"mirror": mirror})
-        return int(count)
+        return int(self._database.row(_COUNT, {"mirror": mirror})[0])
 
     def is_filling(self, mirror: str) -> bool:
         """True if a mirror lacks something from before it followed records, or that a comparison found."""

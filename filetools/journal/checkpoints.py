@@ -31,7 +31,6 @@ _IN_SNAPSHOT: Final = "first <= ?1 AND (last IS NULL OR last >= ?1)"
 _TREE: Final = f"SELECT key, path, kind, size, mode, {VERSION_TEXT} FROM snapshot_rows WHERE {_IN_SNAPSHOT}"
 _LACKING: Final = f"{_TREE} AND lacks"
 _SCOPE: Final = f"SELECT {VERSION_TEXT} FROM snapshot_rows WHERE key = '' AND {_IN_SNAPSHOT}"
-_IS_KEPT: Final = "SELECT 1 FROM checkpoints WHERE snapshot = ? AND name IS NOT NULL"
 _FACTS: Final = "({0}.path, {0}.kind, {0}.size, {0}.mode, {0}.version)"
 _DIFFERING: Final = (
     f"WITH before AS (SELECT key, path, kind, size, mode, version, 0 AS number FROM snapshot_rows WHERE {_IN_SNAPSHOT}),"
@@ -47,7 +46,6 @@ _TOTALS: Final = (
     " WHERE last IS NULL"
 )
 _ADD_ROW: Final = "INSERT INTO snapshot_rows (key, path, kind, size, mode, version, first) VALUES (?,?,?,?,?,?,?)"
-_END_ROW: Final = "UPDATE snapshot_rows SET last = ? WHERE key = ? AND last IS NULL"
 _DROP_NEEDLESS: Final = (
     # For open rows, which are the most, one number decides.
     "DELETE FROM snapshot_rows WHERE CASE WHEN last IS NULL"
@@ -134,7 +132,7 @@ class Checkpoints(TableAccess):
             (position,) = connection.execute(NEWEST).fetchone()
             (newest,) = connection.execute(_NUMBER).fetchone()
             number = newest if snapshot is None else snapshot
-            is_kept = connection.execute(_IS_KEPT, (number,)).fetchone() is not None
+            is_kept = connection.execute(f"{_SELECT} AND snapshot = ?", (number,)).fetchone() is not None
             is_whole = not is_kept or connection.execute(_SCOPE, (number,)).fetchone() != (scope,)
             before = {key: SnapshotRow(*row) for key, _, *row in connection.execute(_BEFORE, (number, is_whole))}
             rows = connection.execute(_NOW, (number, is_whole)).fetchall()
@@ -235,7 +233,9 @@ def _begin(found: Comparison, ended: Tree, added: Tree, connection: Connection) 
     if snapshot != found.snapshot + 1:
         return None
     connection.execute("DELETE FROM checkpoints WHERE name IS NULL")
-    connection.executemany(_END_ROW, [(snapshot - 1, key) for key in ended])
+    connection.executemany(
+        "UPDATE snapshot_rows SET last = ? WHERE key = ? AND last IS NULL", [(snapshot - 1, key) for key in ended]
+    )
     connection.executemany(_ADD_ROW, ((key, *_values(row), snapshot) for key, row in added.items()))
     totals = connection.execute(_TOTALS).fetchone()
     connection.execute(

@@ -6,7 +6,6 @@ one transaction and a refused one leaves no trace in it.
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Sequence, Set
 from typing import Final
@@ -15,12 +14,12 @@ from msgspec import Struct
 
 from filetools.journal.documents import apply_to_document, is_at
 from filetools.journal.records import (
+    DISCOUNT,
     INSERT_RECORD,
     NEVER_IN_FILE,
     REVERSALS,
     Change,
     Relation,
-    discount,
     record_from,
     record_row,
     refresh_undone,
@@ -45,13 +44,10 @@ from filetools.models.records import DIRECTORY_REMOVALS, EXTERNAL, WITHOUT_BYTES
 _TAKING_AWAY: Final = (Operation.DELETE, Operation.MOVE, *DIRECTORY_REMOVALS)
 _ARRIVALS: Final = (Operation.CREATE, Operation.MOVE)
 _HEADLESS: Final = (*DIRECTORY_REMOVALS, Operation.CREATE_DIRECTORY, *WITHOUT_BYTES)
-_RELATE: Final = "INSERT OR IGNORE INTO relations (number, kind, target) VALUES (?, ?, ?)"
 _ABORT: Final = (
     "UPDATE records SET state = 'aborted' WHERE number = ? AND state != 'aborted'"
     " RETURNING operation, key, batch, old_key, old_path"
 )
-_BATCHES: Final = "SELECT coalesce(batch, number), number FROM records WHERE number IN (SELECT value FROM json_each(?))"
-_RENAME: Final = "UPDATE OR REPLACE tree SET key = ?, folder = ?, path = ? WHERE key = ?"
 _UNREAD: Final = "SELECT 1 FROM tree WHERE key >= ? AND key < ? AND kind = 'file' AND version IS NULL LIMIT 1"
 """Files below a folder that were never read."""
 _FREE: Final = (
@@ -108,7 +104,10 @@ class Recorder:
             if change.document is not None:
                 apply_to_document(connection, change.document, draft.actor, record.number)
             for relation in _relations(change, reversal):
-                connection.execute(_RELATE, (record.number, relation.kind, relation.number))
+                connection.execute(
+                    "INSERT OR IGNORE INTO relations (number, kind, target) VALUES (?, ?, ?)",
+                    (record.number, relation.kind, relation.number),
+                )
                 related.add(relation.number)
             records.append(record)
         related |= _set_back(connection, draft.changes)
@@ -204,10 +203,11 @@ def _relations(change: Change, reversal: Sequence[Relation]) -> Sequence[Relatio
 def _set_back(connection: Connection, changes: Sequence[Change]) -> set[int]:
     """Make the remaining records of set-back commits undo nothing; returns the records that they undid."""
     related: set[int] = set()
-    numbers = json.dumps([change.compensates for change in changes if change.compensates is not None])
-    for first, last in connection.execute(_BATCHES, (numbers,)).fetchall():
+    numbers = [(change.compensates,) for change in changes if change.compensates is not None]
+    batch = "SELECT coalesce(batch, number), number FROM records WHERE number = ?"
+    for first, last in [row for number in numbers for row in connection.execute(batch, number)]:
         related |= targets_between(connection, first, last)
-        discount(connection, first, last)
+        connection.execute(DISCOUNT, (first, last))
     return related
 
 
@@ -287,4 +287,6 @@ def _abort(connection: Connection, number: int) -> None:
 
 def _move_file(connection: Connection, old_key: str | None, key: str, path: str) -> None:
     """Rename the row of a moved file, replacing the row at its new name."""
-    connection.execute(_RENAME, (key, folder_of(key), path, old_key))
+    connection.execute(
+        "UPDATE OR REPLACE tree SET key = ?, folder = ?, path = ? WHERE key = ?", (key, folder_of(key), path, old_key)
+    )

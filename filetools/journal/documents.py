@@ -32,16 +32,11 @@ DOCUMENT_COLUMNS: Final = (
 _ADVANCE: Final = (
     "UPDATE documents SET base = ?, encoding = ?, bom = ?, version = ?, dirty = ?, parents = ?, text = ? WHERE id = ?"
 )
-_KEEP_EDIT: Final = "INSERT INTO document_edits VALUES (?, ?, ?, ?)"
 _DOCUMENTS: Final = f"SELECT {DOCUMENT_COLUMNS} FROM documents"
-_IS_ABANDONED: Final = "NOT dirty AND NOT EXISTS (SELECT 1 FROM document_handles WHERE id = documents.id)"
-_HISTORY: Final = "SELECT step FROM document_edits WHERE id = ? AND version > ? ORDER BY version"
 _CHANGED: Final = (
     f"SELECT number, document_changes.id, {DOCUMENT_COLUMNS} FROM document_changes LEFT JOIN documents USING (id)"
     " WHERE number >= ? ORDER BY number"
 )
-_MADE: Final = "SELECT step FROM document_edits WHERE id = ? AND change_id = ? ORDER BY version"
-_FORGET_EDITS: Final = "DELETE FROM document_edits WHERE id = ? AND version <= ?"
 _HANDLES: Final = "SELECT handle, id, actor_kind, actor_id, session, leased_until FROM document_handles"
 
 
@@ -126,9 +121,8 @@ class DocumentTable:
 
     def all(self, key: str = "") -> list[Document]:
         """Return the open documents at the path of a key and below it, without their texts; by default all of them."""
-        where = "WHERE documents.key = ? OR (documents.key >= ? AND documents.key < ?)"
-        rows = self._database.rows(f"{_DOCUMENTS} {where}", (key, *bounds_below(key)))
-        return [document_from(row) for row in rows]
+        query = f"{_DOCUMENTS} WHERE documents.key = ? OR (documents.key >= ? AND documents.key < ?)"
+        return [document_from(row) for row in self._database.rows(query, (key, *bounds_below(key)))]
 
     def changed(self, since: int) -> ChangedDocuments:
         """Return the changes since a position, at a cost that does not grow with the number of open documents."""
@@ -155,22 +149,21 @@ class DocumentTable:
 
     def history(self, document_id: str, since: int) -> list[DocumentEdit]:
         """Return the kept edits after a version, oldest first."""
-        return self._edits(_HISTORY, document_id, since)
+        return self._edits("version > ?", document_id, since)
 
     def made(self, document_id: str, change_id: str, actor: Actor) -> int | None:
         """Return the version that an actor's change of this name made; None if it is not in the kept history."""
-        edits = self._edits(_MADE, document_id, change_id)
+        edits = self._edits("change_id = ?", document_id, change_id)
         who = (actor.kind, actor.id)
         return next((edit.version for edit in edits if (edit.actor.kind, edit.actor.id) == who), None)
 
-    def _edits(self, query: str, document_id: str, given: int | str) -> list[DocumentEdit]:
-        rows = self._database.rows(query, (document_id, given))
-        return [convert(json.loads(step), DocumentEdit) for (step,) in rows]
+    def _edits(self, condition: str, document_id: str, given: int | str) -> list[DocumentEdit]:
+        query = f"SELECT step FROM document_edits WHERE id = ? AND {condition} ORDER BY version"
+        return [convert(json.loads(step), DocumentEdit) for (step,) in self._database.rows(query, (document_id, given))]
 
     def handle(self, name: str) -> Handle | None:
         """Return a handle, or None if there is none of this name."""
-        row = self._database.row(f"{_HANDLES} WHERE handle = ?", (name,))
-        return None if row is None else _handle_from(row)
+        return next(map(_handle_from, self._database.rows(f"{_HANDLES} WHERE handle = ?", (name,))), None)
 
     def handles(self, document_id: str | None = None) -> list[Handle]:
         """Return the handles of a document, or of all."""
@@ -207,7 +200,11 @@ class DocumentTable:
 
         def work(connection: Connection) -> None:
             gone = connection.execute("DELETE FROM document_handles WHERE handle = ? RETURNING id", (name,)).fetchall()
-            connection.executemany(f"DELETE FROM documents WHERE id = ? AND {_IS_ABANDONED}", gone)
+            connection.executemany(
+                "DELETE FROM documents WHERE id = ? AND NOT dirty"
+                " AND NOT EXISTS (SELECT 1 FROM document_handles WHERE id = documents.id)",
+                gone,
+            )
 
         self._written(work)
 
@@ -276,8 +273,9 @@ def apply_to_document(
         actor=structs.replace(actor, call=None),
     )  # fmt: skip
     # By json, since msgspec's own encoder refuses lone surrogates.
-    connection.execute(_KEEP_EDIT, (new.id, new.version, json.dumps(to_builtins(edit)), change.change_id))
-    connection.execute(_FORGET_EDITS, (new.id, new.version - KEPT_EDITS))
+    kept = (new.id, new.version, json.dumps(to_builtins(edit)), change.change_id)
+    connection.execute("INSERT INTO document_edits VALUES (?, ?, ?, ?)", kept)
+    connection.execute("DELETE FROM document_edits WHERE id = ? AND version <= ?", (new.id, new.version - KEPT_EDITS))
 
 
 def _stored(document: Document, text: str) -> tuple[Any, ...]:

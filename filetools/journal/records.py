@@ -182,7 +182,6 @@ _IDENTIFY: Final = (
     "UPDATE tree SET device = ?, inode = ?, size = ?, mtime = ?, ctime = ?"
     " WHERE key = ? AND kind = 'file' AND applied = 1"
 )
-_APPLY_HEAD: Final = "UPDATE tree SET applied = 1 WHERE key = ? AND number = ?"
 
 
 class Marks:
@@ -204,7 +203,10 @@ class Marks:
         def work(connection: Connection) -> None:
             for number in several:
                 for keys in connection.execute(_APPLY, number).fetchall():
-                    connection.executemany(_APPLY_HEAD, [(key, *number) for key in keys if key is not None])
+                    connection.executemany(
+                        "UPDATE tree SET applied = 1 WHERE key = ? AND number = ?",
+                        [(key, *number) for key in keys if key is not None],
+                    )
             connection.executemany(_IDENTIFY, [(*identity, key) for key, identity in identities.items()])
 
         if several:
@@ -241,13 +243,13 @@ class Marks:
 REVERSALS: Final = ("undoes", "redoes")
 _TAKES_BACK: Final = f"kind IN {REVERSALS}"
 
-_IS_TAKEN_BACK: Final = (
-    f"EXISTS (SELECT 1 FROM relations JOIN records AS later USING (number) WHERE target = records.number"
+_REFRESH: Final = (
+    "UPDATE records SET undone = NOT undone WHERE number = ? AND undone !="
+    " EXISTS (SELECT 1 FROM relations JOIN records AS later USING (number) WHERE target = records.number"
     f" AND {_TAKES_BACK} AND later.state != 'aborted' AND NOT later.undone)"
 )
-_REFRESH: Final = f"UPDATE records SET undone = NOT undone WHERE number = ? AND undone != {_IS_TAKEN_BACK}"
-_TARGETS_BETWEEN: Final = f"SELECT target FROM relations WHERE number BETWEEN ? AND ? AND {_TAKES_BACK}"
-_DISCOUNT: Final = (
+# Folders that a failed undo created remain, but count neither as an undo nor as redoable.
+DISCOUNT: Final = (
     "UPDATE records SET undone = 1"
     " WHERE number BETWEEN ? AND ? AND operation = 'create_directory' AND state != 'aborted'"
     f" AND EXISTS (SELECT 1 FROM relations WHERE relations.number = records.number AND {_TAKES_BACK})"
@@ -417,11 +419,7 @@ def refresh_undone(connection: Connection, numbers: Iterable[int]) -> None:
         waiting = {target for number in changed for target in targets_between(connection, number, number)}
 
 
-def discount(connection: Connection, first: int, last: int) -> None:
-    """Discount the folders that a failed undo created: they remain, but count neither as an undo nor as redoable."""
-    connection.execute(_DISCOUNT, (first, last))
-
-
 def targets_between(connection: Connection, first: int, last: int) -> set[int]:
     """Return the records that one commit undoes."""
-    return {target for (target,) in connection.execute(_TARGETS_BETWEEN, (first, last))}
+    query = f"SELECT target FROM relations WHERE number BETWEEN ? AND ? AND {_TAKES_BACK}"
+    return {target for (target,) in connection.execute(query, (first, last))}

@@ -28,23 +28,19 @@ SLICE: Final = 200
 SLACK: Final = 0.01
 """Share of a limit by which it may be exceeded before anything is removed; then the same share below it is freed."""
 SWEEP_SECONDS: Final = 3600.0
-_IS_HEAD: Final = (
-    "(EXISTS (SELECT 1 FROM heads WHERE heads.key = records.key AND heads.number = records.number)"
-    # A folder move gave the head another key.
-    " OR EXISTS (SELECT 1 FROM heads WHERE heads.version = records.after AND heads.number = records.number))"
-)
 _IS_REMOVABLE: Final = (
     # Not the newest one: the next number follows from it.
     "synced > 0 AND number < (SELECT max(number) FROM records)"
-    f" AND number <= coalesce((SELECT min(number) FROM checkpoints), {NO_NUMBER}) AND NOT {_IS_HEAD}"
+    f" AND number <= coalesce((SELECT min(number) FROM checkpoints), {NO_NUMBER})"
+    " AND NOT EXISTS (SELECT 1 FROM heads WHERE heads.key = records.key AND heads.number = records.number)"
+    # A folder move gave the head another key.
+    " AND NOT EXISTS (SELECT 1 FROM heads WHERE heads.version = records.after AND heads.number = records.number)"
 )
 _REMOVABLE_RECORDS: Final = f"SELECT number FROM records WHERE number > ? AND {_IS_REMOVABLE} ORDER BY number LIMIT ?"
 _UNMENTIONED: Final = (
     # Went with its folder, and no record of it is left.
     "kind = 'absent' AND number = 0 AND NOT EXISTS (SELECT 1 FROM records WHERE records.key = tree.key)"
 )
-_FORGET_ROW: Final = f"DELETE FROM tree WHERE key = ? AND {_UNMENTIONED}"
-_REMOVE_RECORD: Final = f"DELETE FROM records WHERE number = ? AND {_IS_REMOVABLE}"
 _DROP_ASIDE: Final = (
     # Rows of forgotten deletions and, of finished deletions, files that were never read.
     "DELETE FROM tree_aside WHERE deletion < coalesce((SELECT min(number) FROM records INDEXED BY records_of_folders"
@@ -146,11 +142,10 @@ class Retention:
 
     def _drop_records(self, surplus: int) -> int:
         removed = after = 0
-        while removed < surplus:
-            doomed = self._database.rows(_REMOVABLE_RECORDS, (after, min(SLICE, surplus - removed)))
-            if not doomed:
-                break
-            removed += self._database.change(_REMOVE_RECORD, doomed, may_use_reserve=True)
+        while doomed := self._database.rows(_REMOVABLE_RECORDS, (after, min(SLICE, surplus - removed))):
+            removed += self._database.change(
+                f"DELETE FROM records WHERE number = ? AND {_IS_REMOVABLE}", doomed, may_use_reserve=True
+            )
             (after,) = doomed[-1]
         return removed
 
@@ -183,9 +178,8 @@ class Retention:
 
         for some in slices(doomed, SLICE):
             # Still behind the gate: a commit that relies on one of these files looks for it there, and writes it again.
-            work_on_some = partial(work, some)
             self._database.write(
-                work_on_some, durable=False, afterwards=self._contents.blobs.remove, may_use_reserve=True
+                partial(work, some), durable=False, afterwards=self._contents.blobs.remove, may_use_reserve=True
             )
 
     def _sweep(self) -> None:
@@ -198,6 +192,6 @@ class Retention:
         unfinished = partial(forget_checkpoints, "name IS NULL AND time < ?", time.time() - SWEEP_SECONDS)
         self._database.write(unfinished, durable=False, may_use_reserve=True)
         keys = self._database.rows(f"SELECT key FROM tree WHERE {_UNMENTIONED}")
-        self._database.change(_FORGET_ROW, keys, may_use_reserve=True)
+        self._database.change(f"DELETE FROM tree WHERE key = ? AND {_UNMENTIONED}", keys, may_use_reserve=True)
         for names in slices(self._contents.blobs.sweep(), SLICE):
             self._contents.remove_unused(map(bytes.fromhex, names))

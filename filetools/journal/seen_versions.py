@@ -16,8 +16,6 @@ MOST_SEEN: Final = 10_000
 """Rows kept of one actor; the oldest are removed first."""
 MOST_SEEN_OF_PATH: Final = 64
 """Rows kept of one actor and path; the oldest are removed first."""
-_FORGET: Final = "DELETE FROM seen_versions WHERE owner = ? AND key = ?"
-_KEEP: Final = "INSERT OR REPLACE INTO seen_versions VALUES (?, ?, ?, ?, ?, ?, ?)"
 _BOUND: Final = (
     "DELETE FROM seen_versions WHERE owner = ?1 AND key = ?2 AND time < (SELECT time FROM seen_versions"
     f" WHERE owner = ?1 AND key = ?2 ORDER BY time DESC LIMIT 1 OFFSET {MOST_SEEN_OF_PATH - 1})"
@@ -85,10 +83,12 @@ class SeenVersions(TableAccess):
 def _save(changes: list[tuple[str, str, SeenVersion | None]], connection: Connection) -> None:
     for owner, key, row in changes:
         if row is None:
-            connection.execute(_FORGET, (owner, key))
+            connection.execute("DELETE FROM seen_versions WHERE owner = ? AND key = ?", (owner, key))
         else:
-            digests = digest_of(row.version), digest_of(row.base)
-            connection.execute(_KEEP, (owner, key, *digests, row.is_whole, row.time, row.encoding))
+            values = (digest_of(row.version), digest_of(row.base), row.is_whole, row.time, row.encoding)
+            connection.execute(
+                "INSERT OR REPLACE INTO seen_versions VALUES (?, ?, ?, ?, ?, ?, ?)", (owner, key, *values)
+            )
     connection.executemany(_BOUND, {(owner, key) for owner, key, _ in changes})
 
 

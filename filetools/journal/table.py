@@ -15,7 +15,6 @@ from msgspec import Struct
 
 from filetools.journal.storage.contents import IS_FREE, UNSYNCED, digest_of, version_from
 from filetools.journal.storage.database import Connection, Database
-from filetools.journal.storage.database import Row as SqlRow
 
 T = TypeVar("T")
 
@@ -26,12 +25,10 @@ _SELECT: Final = f"SELECT {_COLUMNS} FROM rows WHERE space = ?"
 _REVISIONS: Final = "SELECT key, revision FROM rows WHERE space = ? AND key IN (SELECT value FROM json_each(?))"
 _REMOVE: Final = "DELETE FROM rows WHERE space = ? AND key = ?"
 _PUT: Final = f"INSERT OR REPLACE INTO rows (space, {_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?)"
-_RELEASE: Final = "UPDATE rows SET version = NULL, revision = revision + 1 WHERE version = ? AND space = ?"
 _HELD: Final = (
     "SELECT coalesce(sum(size), 0) FROM"
     " (SELECT DISTINCT version, size FROM rows WHERE space = ? AND version IS NOT NULL)"
 )
-_FORGET: Final = "DELETE FROM rows WHERE space = ? AND version IS NULL AND size > 0 AND used < ?"
 
 
 class TableRow(Struct, frozen=True, kw_only=True):
@@ -68,8 +65,7 @@ class Table:
 
     def get(self, key: str) -> TableRow | None:
         """Return a row, or None."""
-        row = self._database.row(f"{_SELECT} AND key = ?", (self._space, key))
-        return None if row is None else _row(row)
+        return next(map(_row, self._database.rows(f"{_SELECT} AND key = ?", (self._space, key))), None)
 
     def put(self, rows: Sequence[TableRow], *, durable: bool = True, is_news: bool = True) -> bool:
         """Put or remove all these rows if each still has the revision that it names; otherwise none of them.
@@ -111,7 +107,10 @@ class Table:
         surplus = self._database.row(_HELD, (self._space,))[0] - keep_bytes
         if surplus > 0:
             self._database.write(lambda connection: release_bytes(connection, self._space, surplus), durable=False)
-        self._database.change(_FORGET, [(self._space, unused_since)])
+        self._database.change(
+            "DELETE FROM rows WHERE space = ? AND version IS NULL AND size > 0 AND used < ?",
+            [(self._space, unused_since)],
+        )
 
     def _put(self, rows: Sequence[TableRow], connection: Connection) -> bool:
         keys = json.dumps([row.key for row in rows])
@@ -140,12 +139,14 @@ def release_bytes(connection: Connection, space: str, surplus: int, *, is_freed:
     for version, size in connection.execute(query, (space,)).fetchall():
         if surplus <= 0:
             break
-        connection.execute(_RELEASE, (version, space))
+        connection.execute(
+            "UPDATE rows SET version = NULL, revision = revision + 1 WHERE version = ? AND space = ?", (version, space)
+        )
         freed = connection.execute(_FREE, (version, 0.0)).rowcount
         surplus -= size if freed or not is_freed else 0
 
 
-def _row(row: SqlRow) -> TableRow:
+def _row(row: tuple[Any, ...]) -> TableRow:
     key, value, version, size, used, revision = row
     return TableRow(
         key=key, value=json.loads(value), version=version_from(version), size=size, used=used, revision=revision

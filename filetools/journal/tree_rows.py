@@ -179,8 +179,7 @@ class TreeTable:
 
     def get(self, key: str) -> TreeRow | None:
         """Return the row of a key."""
-        row = self._connection.execute(f"{_SELECT} WHERE key = ?", (key,)).fetchone()
-        return None if row is None else row_from(row)
+        return next(map(row_from, self._connection.execute(f"{_SELECT} WHERE key = ?", (key,))), None)
 
     def is_settled(self, row: TreeRow) -> bool:
         """True if a row is applied, and not to be restored after a power cut."""
@@ -321,8 +320,7 @@ class TreeIndex(TableAccess):
 
     def get(self, key: str) -> TreeRow | None:
         """Return the row of a key; None if no entry is known there."""
-        row = self._database.row(f"{_ROWS} AND key = ?", (key,))
-        return None if row is None else row_from(row)
+        return next(map(row_from, self._database.rows(f"{_ROWS} AND key = ?", (key,))), None)
 
     def note_read(self, read: Iterable[ReadVersion]) -> None:
         """Store the versions that were read in rows that have none, if the entry is unchanged."""

@@ -6,9 +6,9 @@ import hashlib
 import logging
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple
 
@@ -160,8 +160,12 @@ class Mirror:
                 self.asked += 1
             self._changed.notify_all()
 
-    def wait_for(self, number: int, keys: Sequence[str]) -> Waiter:
-        """Return a waiter, answered once the mirror has everything up to a number, fails, or has refused one of the keys."""
+    @contextmanager
+    def waiting(self, number: int, keys: Sequence[str]) -> Iterator[Future[bool]]:
+        """Give the answer that comes once the mirror has everything up to a number, fails, or has refused one of the keys.
+
+        Once a call has given up, others do not wait until the mirror has everything up to its number.
+        """
         waiter = Waiter(number, keys, Future())
         waiter.answer.set_running_or_notify_cancel()  # the mirror also answers a call that has given up
         with self._changed:
@@ -169,14 +173,13 @@ class Mirror:
             if not self._leadership.is_leading:  # also if it is late, so that the process that writes updates its note
                 self.wake(is_urgent=True)
         self._answer_calls()  # it may have everything already
-        return waiter
-
-    def give_up(self, waiter: Waiter) -> None:
-        """Stop waiting; other calls do not wait until the mirror has everything up to the waiter's number."""
-        with self._changed:
-            if waiter in self._waiters:
-                self._waiters.remove(waiter)
-                self._late_until = max(self._late_until, waiter.number)
+        try:
+            yield waiter.answer
+        finally:
+            with self._changed:
+                if waiter in self._waiters:
+                    self._waiters.remove(waiter)
+                    self._late_until = max(self._late_until, number)
 
     def _answer_calls(self) -> None:
         with self._changed:

@@ -351,12 +351,12 @@ class MirrorFiles:
         """True once the journal has the bytes of a displaced file, or knows a large one, which is not read as a whole."""
         journal = self._context.journal
         try:
-            version = file_version(self.store, WorkspacePath(displaced.temporary))
-            if journal.contents.has(version):
-                return True
             if displaced.stat.size > self._context.settings.max_foreign_bytes:
-                return bool(journal.history.paths_of(version))
-            journal.keep_aside(path, self._context.key(path), displaced.read(), EXTERNAL)
+                version = file_version(self.store, WorkspacePath(displaced.temporary))
+                return journal.contents.has(version) or bool(journal.history.paths_of(version))
+            content = displaced.read()
+            if not journal.contents.has(version_of(content)):
+                journal.keep_aside(path, self._context.key(path), content, EXTERNAL)
         except FileToolsError as exc:
             _log.warning("foreign bytes of %s stay in .filetools/displaced of the mirror: %s", encodable(path), exc)
             return False

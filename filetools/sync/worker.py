@@ -338,7 +338,10 @@ class BacklogWorker:
         is_older = older is not None and older.number != entry.number
         must_compare = entry.below or is_older or is_respelt or is_unknown
         if must_compare and is_long:
-            self._compare_below(path)
+            plan = compared(self._context, self.files.store, path, self._between)
+            self._process_all(plan.changes)
+            for error in plan.failed.values():
+                raise error
         return is_long or not must_compare
 
     def _retry(self, twins: Iterable[WorkspacePath], *, is_free: bool) -> None:
@@ -362,13 +365,6 @@ class BacklogWorker:
         lacking = self._context.journal.backlog.below(self._place, self._context.key(source))
         self._process_all(WorkspacePath(path + each[len(source) :]) for each in lacking)
         return True
-
-    def _compare_below(self, folder: WorkspacePath) -> None:
-        """Compare a folder with the primary's, and copy all that the mirror lacks below it."""
-        plan = compared(self._context, self.files.store, folder, self._between)
-        self._process_all(plan.changes)
-        for error in plan.failed.values():
-            raise error
 
     def _process_all(self, paths: Iterable[WorkspacePath]) -> None:
         """Process paths that may differ."""

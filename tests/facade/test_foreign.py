@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Collection, Iterable
 from functools import partial
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
@@ -439,7 +439,15 @@ async def test_a_file_that_comes_back_after_the_look_is_published_as_created(
 
 
 @pytest.mark.parametrize("seconds", [20_000_000_000, 300_000_000_000, -300_000_000_000])
-async def test_a_file_of_a_far_year_hinders_no_look_and_no_call(tmp_path: Path, seconds: int) -> None:
+async def test_far_years_and_inodes_of_64_bits_hinder_no_look_and_no_call(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seconds: int
+) -> None:
+    def enlarged(call: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
+        kind, (values, more) = call(*arguments, **named).__reduce__()
+        return kind((values[0], values[1] + 2**63, *values[2:]), more)
+
+    for name in ("stat", "lstat", "fstat"):
+        monkeypatch.setattr(os, name, partial(enlarged, getattr(os, name)))
     (tmp_path / "a.txt").write_text("one")
     try:
         os.utime(tmp_path / "a.txt", (seconds, seconds))
@@ -452,23 +460,3 @@ async def test_a_file_of_a_far_year_hinders_no_look_and_no_call(tmp_path: Path, 
         await files.write_file("a.txt", "two", expected_version=(await files.read_file("a.txt")).version)
         await files.checkpoint("now")
         assert (await files.look()).unread == []
-
-
-async def test_inodes_of_64_bits_hinder_no_look_and_no_call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def enlarged(call: Callable[..., os.stat_result]) -> Callable[..., os.stat_result]:
-        def answer(*arguments: Any, **named: Any) -> os.stat_result:
-            kind, (values, more) = cast(Any, call(*arguments, **named).__reduce__())
-            return cast(os.stat_result, kind((values[0], values[1] + 2**63, *values[2:]), more))
-
-        return answer
-
-    for name in ("stat", "lstat", "fstat"):
-        monkeypatch.setattr(os, name, enlarged(getattr(os, name)))
-    (tmp_path / "d").mkdir()
-    (tmp_path / "d/a.txt").write_text("one")
-    async with filetools.open(tmp_path, settings=RELAXED) as files:
-        assert (await files.look()).unread == []
-        await files.write_file("d/a.txt", "two", expected_version=(await files.read_file("d/a.txt")).version)
-        (tmp_path / "d/a.txt").rename(tmp_path / "d/b.txt")
-        assert (await files.look()).unread == []
-        assert [entry.operation for entry in (await files.versions("d/b.txt")).versions] == ["move"]

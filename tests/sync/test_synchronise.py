@@ -7,6 +7,7 @@ import os
 import time
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,7 +16,7 @@ from filetools.events.types import SyncCompleted, SyncError, SyncProgress, SyncS
 from filetools.journal.backlog import BacklogEntry
 from filetools.models.files import SyncResult
 from filetools.stores.local import LocalStore
-from tests.support.mirror_worlds import FOR_EVER_SECONDS, World, local_store, scripted, tree, world
+from tests.support.mirror_worlds import FOR_EVER_SECONDS, Hang, World, hurry, local_store, scripted, tree, world
 
 
 def plant(root: Path, files: dict[str, bytes]) -> None:
@@ -133,6 +134,29 @@ async def test_a_folder_that_cannot_be_listed_loses_nothing_in_the_mirror(
     result = await opened.manager.sync_all(preview)
     assert (result.success, result.deleted, [error["path"] for error in result.errors]) == (False, [], ["d"])
     assert tree(inner) == {"b": b"2", "d": None, "d/a": b"1"}
+
+
+async def test_a_call_that_gave_up_on_a_slow_mirror_does_not_end_a_synchronisation(
+    tmp_path: Path, inner: LocalStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hang, polls = Hang("sync"), list[str]()
+    async with world(tmp_path, scripted(inner, before=hang)) as opened:
+        plant(opened.root, {"a": b"1"})
+        hang.on()
+        syncing = asyncio.create_task(opened.manager.sync_all())
+        assert await opened.run(lambda: hang.reached.wait(60))
+        hurry(opened.manager, 0.01)
+        assert await opened.write("b", b"2") == "pending"
+        behind = opened.journal.backlog.behind
+
+        def counted(*arguments: Any, **options: Any) -> list[BacklogEntry]:
+            polls.append("")
+            return behind(*arguments, **options)
+
+        monkeypatch.setattr(opened.journal.backlog, "behind", counted)
+        await opened.until(lambda: len(polls) > 2 or syncing.done())
+        hang.off()
+        assert (await syncing).success
 
 
 async def test_excluded_and_private_paths_are_left_alone_on_both_sides(inner: LocalStore, tmp_path: Path) -> None:

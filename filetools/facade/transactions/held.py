@@ -46,7 +46,7 @@ class DiskPath(Struct, frozen=True, kw_only=True):
     stat: FileStat | None = None
     """None if nothing was there."""
     version: str | None = None
-    """Of a file: its bytes', or that of its facts if they were not read."""
+    """Of a file its bytes'; of one that was not read, and of a link, that of its facts; None for the rest."""
     content: bytes | None = None
     """Bytes of a file, if they were read."""
     is_strict: bool = False
@@ -244,7 +244,7 @@ def up_to(key: str) -> Iterator[str]:
 
 def _on_disk(path: WorkspacePath, stat: FileStat | None) -> DiskPath:
     """Return what is at a path of the disk, without reading its bytes."""
-    version = stat_version(stat.identity) if stat is not None and stat.type == "file" else None
+    version = stat_version(stat.identity) if stat is not None and stat.type != "directory" else None
     return DiskPath(path=path, stat=stat, version=version)
 
 

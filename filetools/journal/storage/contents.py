@@ -29,7 +29,6 @@ _KEEP: Final = (
     # Writes the bytes again, which repairs a damaged row and costs nothing if they are the same.
     " ON CONFLICT (hash) DO UPDATE SET used = max(used, excluded.used), bytes = excluded.bytes"
 )
-_GET: Final = "SELECT bytes FROM contents WHERE hash = ?"
 VERSION_TEXT: Final = f"CASE WHEN version IS NOT NULL THEN '{VERSION_PREFIX}' || lower(hex(version)) END"
 """The column `version` as text, for queries of so many rows that it matters."""
 UNSYNCED: Final = -1
@@ -68,7 +67,7 @@ class Contents:
             VersionGoneError: They are not kept, or no longer intact.
         """
         digest = digest_of(version)
-        row = self._database.row(_GET, (digest,))
+        row = self._database.row("SELECT bytes FROM contents WHERE hash = ?", (digest,))
         content = None if row is None else row[0]
         if row is not None and content is None:
             with suppress(FileToolsError, OSError):

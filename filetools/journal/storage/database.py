@@ -188,8 +188,7 @@ class Database:
 
     def row(self, query: str, arguments: Arguments = ()) -> Any:
         """Return the first row of a query that has few, or None."""
-        found = self.rows(query, arguments)
-        return found[0] if found else None
+        return next(iter(self.rows(query, arguments)), None)
 
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:

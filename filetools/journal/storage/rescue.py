@@ -17,7 +17,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing, suppress
 from itertools import chain, count
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from msgspec import Struct, field, structs
 
@@ -36,17 +36,15 @@ from filetools.journal.storage.birth import (
     sync_directory,
 )
 from filetools.journal.storage.contents import BlobFolder
-from filetools.journal.storage.database import TRANSLATED, size_of
+from filetools.journal.storage.database import TRANSLATED, Row, size_of
 from filetools.journal.storage.gate import Gate
 from filetools.journal.storage.schema import schema_of
 
-GATE_SECONDS: Final = 30.0
 _FRESH: Final = "fresh.db"
 _PROJECTS: Final = (
     "SELECT json_extract(value, '$.path') AS path FROM rows"
     " WHERE space = 'registry' AND key LIKE 'project%' ORDER BY path"
 )
-Row = tuple[Any, ...]
 
 
 class JournalReport(Struct, frozen=True, kw_only=True):
@@ -144,7 +142,7 @@ def start_again(directory: Path, aside: Path) -> Rescue:
         DiskFullError, AccessDeniedError, StateDamagedError: It failed, for example because `aside` holds a part of
             another database.
     """
-    with TRANSLATED, closing(Gate(directory, timeout_seconds=GATE_SECONDS)) as gate, gate:
+    with TRANSLATED, closing(Gate(directory)) as gate, gate:
         is_new = not aside.exists()
         aside.mkdir(mode=0o700, exist_ok=True)
         _move(PARTS[::-1], aside, directory)  # undoes an interrupted repair

@@ -43,3 +43,15 @@ async def test_a_name_that_no_call_can_use_keeps_its_folder_from_being_made_anew
         with pytest.raises(InvalidPathError, match="only with its folder"):
             await changes.__aexit__(None, None, None)
     assert [os.path.exists(nameless), (root / "d/new.txt").exists()] == [True, False]
+
+
+async def test_a_link_goes_when_its_folder_is_deleted_and_made_anew(tmp_path: Path) -> None:
+    root = tmp_path / "root"
+    (root / "d").mkdir(parents=True)
+    (root / "d/link").symlink_to("../a.txt")
+    (root / "a.txt").write_text("a\n")
+    settings = {"durability": "relaxed", "watch": False, "follow_symlinks": True}
+    async with filetools.open(root, settings=settings) as files, files.transaction() as changes:
+        await changes.delete_directory("d", recursive=True)
+        await changes.create_file("d/new.txt", "new\n")
+    assert (os.listdir(root / "d"), (root / "a.txt").read_text()) == (["new.txt"], "a\n")
