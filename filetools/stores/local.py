@@ -114,7 +114,7 @@ class LocalStore(LocalReading):
         Raises:
             PathNotFoundError, PathIsDirectoryError, NotRegularFileError, SymlinkNotAllowedError
         """
-        return LocalReader(self._disk.workspace.open_file(path))
+        return LocalReader(*self._disk.workspace.open_regular(path))
 
     def prepare(
         self,

@@ -93,9 +93,9 @@ class LocalReader:
 
     __slots__ = ("_descriptor", "stat")
 
-    def __init__(self, descriptor: int) -> None:
+    def __init__(self, descriptor: int, found: os.stat_result) -> None:
         self._descriptor = descriptor
-        self.stat = to_file_stat(os.fstat(descriptor))
+        self.stat = to_file_stat(found)
 
     def read_at(self, offset: int, count: int) -> bytes:
         """Return up to `count` bytes from `offset`; fewer only at the end of the file."""

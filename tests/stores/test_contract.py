@@ -16,7 +16,7 @@ from filetools.errors import (
     PathNotFoundError,
 )
 from filetools.paths.workspace_path import ROOT, WorkspacePath
-from filetools.stores.store import ScanEntry
+from filetools.stores.store import PrimaryStore, ScanEntry, Store
 from tests.support.store_worlds import (
     BELOW_FILE,
     BELOW_MISSING,
@@ -46,6 +46,38 @@ def test_what_is_no_file_is_refused(
 ) -> None:
     with pytest.raises(error):
         getattr(world.store, method)(path, *([0o644] if method == "set_mode" else []))
+
+
+def test_the_interface_is_small_enough_to_be_implemented_elsewhere() -> None:
+    members = [{name for name in vars(port) if not name.startswith("_")} for port in (Store, PrimaryStore)]
+    methods = [{name for name in names if name not in ("name", "tick_ns")} for names in members]
+    assert [len(methods[0]), len(methods[0] | methods[1])] == [14, 20]
+
+
+@pytest.mark.parametrize(
+    ("path", "error"),
+    [(MISSING, DirectoryNotFoundError), (FILE, PathNotDirectoryError), (BELOW_FILE, PathNotDirectoryError)],
+)
+def test_a_look_into_what_is_no_folder_is_refused(
+    world: LocalWorld, path: WorkspacePath, error: type[FileToolsError]
+) -> None:
+    with pytest.raises(error):
+        world.store.look_into(path)
+
+
+def test_a_look_into_a_folder_returns_its_own_facts_and_those_of_names_in_it(world: LocalWorld) -> None:
+    root, found = world.store.look_into(ROOT)
+    assert root.type == "directory"
+    assert found == {FILE: world.store.stat(FILE), FOLDER: world.store.stat(FOLDER)}
+    own, deep = world.store.look_into(FOLDER, ("deep.txt", "missing"))
+    assert own == found[FOLDER]
+    assert deep == {"deep.txt": world.store.stat(DEEP)}
+
+
+def test_a_probe_leaves_nothing(world: LocalWorld) -> None:
+    before = world.names() | world.hidden()
+    world.store.probe()
+    assert world.names() | world.hidden() == before
 
 
 def test_reading_more_than_the_limit_is_refused_with_size_and_limit(world: LocalWorld) -> None:
