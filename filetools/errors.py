@@ -92,6 +92,19 @@ class InvalidArgumentError(
     """Raised when an argument has the wrong type, range or combination."""
 
 
+def require_within(name: str, value: float, low: float, high: float | None = None) -> None:
+    """Raise InvalidArgumentError unless a number is within bounds, both inclusive; None for no upper bound."""
+    if not low <= value or (high is not None and value > high):
+        bounds = f"at least {low}" if high is None else f"{low} to {high}"
+        raise InvalidArgumentError(f"{name} must be {bounds}, not {value!r}")
+
+
+def require_choice(name: str, value: object, choices: Sequence[object]) -> None:
+    """Raise InvalidArgumentError unless a value is one of the choices."""
+    if value not in choices:
+        raise InvalidArgumentError(f"{name} must be one of {', '.join(map(repr, choices))}, not {value!r}")
+
+
 class InvalidPathError(
     FileToolsError,
     ValueError,

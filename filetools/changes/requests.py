@@ -8,7 +8,7 @@ from typing import Final, Literal
 from msgspec import Struct
 
 from filetools.content.editing.edits import Edit
-from filetools.errors import InvalidArgumentError
+from filetools.errors import InvalidArgumentError, require_choice
 
 OnLocked = Literal["flag", "wait", "error"]
 View = Literal["auto", "disk"]
@@ -46,10 +46,8 @@ class ReadRequest(Struct, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         if self.is_lines and self.is_bytes:
             raise InvalidArgumentError("Give offset and limit (lines) or byte_offset and byte_count, not both")
-        if self.on_locked not in ("flag", "wait", "error"):
-            raise InvalidArgumentError(f"on_locked must be 'flag', 'wait' or 'error', not {self.on_locked!r}")
-        if self.view not in ("auto", "disk"):
-            raise InvalidArgumentError(f"view must be 'auto' or 'disk', not {self.view!r}")
+        require_choice("on_locked", self.on_locked, ("flag", "wait", "error"))
+        require_choice("view", self.view, ("auto", "disk"))
 
     @property
     def is_lines(self) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Callable
-from typing import Final, Literal, TypeAlias, get_args
+from typing import Literal, TypeAlias, get_args
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -29,7 +29,7 @@ from filetools.content.ends import ends_like
 from filetools.content.facts import describe, inspect
 from filetools.content.formats import UTF8, TextFormat, decode, encode, format_named
 from filetools.content.version import version_of
-from filetools.errors import EncodingError, InvalidArgumentError, PathExistsError, VersionMismatchError
+from filetools.errors import EncodingError, InvalidArgumentError, PathExistsError, VersionMismatchError, require_choice
 from filetools.journal.seen_versions import SeenVersion
 from filetools.models.words import OnConflict
 from filetools.paths.workspace_path import WorkspacePath
@@ -37,8 +37,6 @@ from filetools.settings import Settings
 
 OnStale: TypeAlias = Literal["merge", "refuse"]
 NewlineChoice: TypeAlias = Literal["exact", "keep"]
-CHANGED: Final = "others changed it since this transaction first did"
-ON_CONFLICT: Final[tuple[OnConflict, ...]] = get_args(OnConflict)
 
 
 class WriteRequest(Struct, frozen=True, kw_only=True):
@@ -62,13 +60,9 @@ class WriteRequest(Struct, frozen=True, kw_only=True):
     create_parents: bool = True
 
     def __post_init__(self) -> None:
-        if self.on_stale not in (None, "merge", "refuse"):
-            raise InvalidArgumentError(f"on_stale must be 'merge', 'refuse' or left out, not {self.on_stale!r}")
-        if self.on_conflict not in ON_CONFLICT:
-            known = ", ".join(map(repr, ON_CONFLICT))
-            raise InvalidArgumentError(f"on_conflict must be one of {known}, not {self.on_conflict!r}")
-        if self.newline not in (None, "exact", "keep"):
-            raise InvalidArgumentError(f"newline must be 'exact', 'keep' or left out, not {self.newline!r}")
+        require_choice("on_stale", self.on_stale, ("merge", "refuse", None))
+        require_choice("on_conflict", self.on_conflict, get_args(OnConflict))
+        require_choice("newline", self.newline, ("exact", "keep", None))
         if not isinstance(self.content, str | bytes):
             raise InvalidArgumentError(f"content must be text or bytes, not {type(self.content).__name__}")
         if not isinstance(self.expected_version, str | None):

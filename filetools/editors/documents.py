@@ -29,6 +29,7 @@ from filetools.errors import (
     InvalidArgumentError,
     ResyncRequiredError,
     VersionGoneError,
+    require_within,
 )
 from filetools.journal.commit import HeadMovedError
 from filetools.journal.documents import Document, DocumentChange, DocumentEdit, EditReason, Handle
@@ -234,8 +235,7 @@ class Documents:
         return typed(opened, from_wire(opened.text, edits_from_units(wire)), reason="undo")
 
     def _history(self, document: Document, since: int) -> list[DocumentEdit]:
-        if not 1 <= since <= document.version:
-            raise InvalidArgumentError(f"buffer_version must be 1 to {document.version}, not {since}")
+        require_within("buffer_version", since, 1, document.version)
         if since == document.version:
             return []
         history = [edit for edit in self._rows.history(document.id, since) if edit.version <= document.version]

@@ -14,7 +14,13 @@ from filetools.content.differences.diff import unified_diff
 from filetools.content.extracts.whole import whole_start
 from filetools.content.facts import inspect
 from filetools.content.version import version_of
-from filetools.errors import ChangedMeanwhileError, FileToolsError, InvalidArgumentError, PathNotFoundError
+from filetools.errors import (
+    ChangedMeanwhileError,
+    FileToolsError,
+    InvalidArgumentError,
+    PathNotFoundError,
+    require_within,
+)
 from filetools.facade.calls import ActorCalls
 from filetools.facade.reading import information
 from filetools.facade.reading.feed import PAGE_RECORDS, number_of
@@ -61,8 +67,7 @@ class HistoryCalls(ActorCalls):
         Raises:
             InvalidArgumentError: `limit` is under 1.
         """
-        if limit < 1:
-            raise InvalidArgumentError(f"limit must be at least 1, not {limit}")
+        require_within("limit", limit, 1)
         return await self._of_file("versions", path, lambda where: information.history(self._parts, where, limit))
 
     async def diff(
@@ -113,8 +118,7 @@ class HistoryCalls(ActorCalls):
         Raises:
             InvalidArgumentError: There is no checkpoint of that name, its rows were damaged, or `limit` is under 1.
         """
-        if limit < 1:
-            raise InvalidArgumentError(f"limit must be at least 1, not {limit}")
+        require_within("limit", limit, 1)
         below = await self._readable("diff", path, allow_root=True)
         found, rows = await self._snapshot(old)
         first = tree_diff.WholeTree(found, rows)
@@ -152,8 +156,7 @@ class HistoryCalls(ActorCalls):
             InvalidArgumentError: `limit` is out of range, or both `session` and `run` are given.
             RunNotFoundError: There is no such run.
         """
-        if not 1 <= limit <= PAGE_RECORDS:
-            raise InvalidArgumentError(f"limit must be 1 to {PAGE_RECORDS}, not {limit}")
+        require_within("limit", limit, 1, PAGE_RECORDS)
         if session is not None and run is not None:
             raise InvalidArgumentError("session and run exclude each other")
         where = None if path is None else self._runner.resolve(path)

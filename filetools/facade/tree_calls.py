@@ -76,7 +76,7 @@ class TreeCalls(ActorCalls):
         inside = await self._parts.workers.run(partial(survey, self._parts, origin, where))
         permit = partial(permit_move, self._parts, self.actor)
         file = MoveFile(origin, where, overwrite=overwrite, permit=permit)
-        step = MoveFolder(origin, where) if inside.is_folder else file
+        step = MoveFolder(origin, where) if inside.kind == "directory" else file
         paths = [origin, where, *inside.protected]
         allowed = await self._authorise("move_file", paths, {"overwrite": overwrite}, change=True, steps=[step])
         if isinstance(step, MoveFile):
@@ -113,7 +113,7 @@ class TreeCalls(ActorCalls):
         """
         where = self._runner.resolve(path, as_name=True)
         inside = await self._parts.workers.run(partial(survey, self._parts, where))
-        if inside.is_link and self._parts.workspace.follow_symlinks:
+        if inside.kind == "symlink" and self._parts.workspace.follow_symlinks:
             return await self.delete_file(path)  # as rm -r: delete the link, not its target
         report_progress = progress_reporter(abort, progress)
         step = RemoveFolderStep(where, recursive=recursive, inside=inside.count, report_progress=report_progress)

@@ -34,7 +34,7 @@ from filetools.content.editing.edits import Edit, apply_edits, edited_bytes, ins
 from filetools.errors import (
     ApprovalDeniedError,
     ChangedMeanwhileError,
-    InvalidArgumentError,
+    require_within,
 )
 from filetools.facade.calls import MOST_QUESTIONS, ActorCalls
 from filetools.facade.progress import Abort, Progress, progress_reporter
@@ -156,8 +156,7 @@ class WriteCalls(ActorCalls):
         """
         edits = chosen_edits(edits, old, new, replace_all=replace_all)
         where = self._runner.resolve(path)
-        if context_lines < 0:
-            raise InvalidArgumentError(f"context_lines must be at least 0, not {context_lines}")
+        require_within("context_lines", context_lines, 0)
         apply = partial(edited_bytes, edit=partial(apply_edits, edits=edits, path=where), path=where)
         change = TextChange(
             path=where, apply=apply, actor=self.actor, expected_version=expected_version, context_lines=context_lines,

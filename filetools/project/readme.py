@@ -9,7 +9,7 @@ from filetools.content.extracts.whole import whole_start
 from filetools.content.formats import LATIN1
 from filetools.content.kind import sniff
 from filetools.content.lines import mark_of
-from filetools.errors import InvalidArgumentError
+from filetools.errors import require_within
 from filetools.paths.workspace_path import ROOT, WorkspacePath
 from filetools.project.folder import ProjectFolder, located
 
@@ -34,8 +34,7 @@ def readme(folder: ProjectFolder, *, max_chars: int = 2000) -> dict[str, Any]:
         InvalidArgumentError: `max_chars` is out of range.
         AccessDeniedError: A rule or the system denies the caller access.
     """
-    if not 1 <= max_chars <= MOST_CHARACTERS:
-        raise InvalidArgumentError(f"max_chars must be 1 to {MOST_CHARACTERS}, not {max_chars}")
+    require_within("max_chars", max_chars, 1, MOST_CHARACTERS)
     path = _find(folder, ROOT, _NAMES)
     if path is None:
         return {"content": None, "truncated": False, "path": folder.shown("README.md")}

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime
 from typing import Any, Final
 
-from filetools.errors import FileToolsError, InvalidArgumentError
+from filetools.errors import FileToolsError, InvalidArgumentError, require_within
 from filetools.paths.names import escaped, is_state_name
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.project.folder import ProjectFolder
@@ -41,8 +41,7 @@ def recent_files(
     Raises:
         InvalidArgumentError: `limit` or `since` is invalid.
     """
-    if limit < 1:
-        raise InvalidArgumentError(f"limit must be at least 1, not {limit}")
+    require_within("limit", limit, 1)
     now = time.time() if now is None else now
     oldest_ns = None if since is None else int(_moment(since, now) * 1e9)
     newest = heapq.nsmallest(limit, _facts(folder, paths, oldest_ns))

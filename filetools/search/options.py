@@ -11,7 +11,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from filetools.errors import InvalidArgumentError
+from filetools.errors import InvalidArgumentError, require_within
 from filetools.paths.patterns import ExcludeRules, compile_patterns
 from filetools.settings import DEFAULT_EXCLUDES
 
@@ -45,8 +45,7 @@ class ListOptions(Struct, frozen=True, kw_only=True):
         limit: object = self.limit
         if not isinstance(limit, int) or not 1 <= limit <= MAX_LIMIT:
             raise InvalidArgumentError(f"limit must be 1 to {MAX_LIMIT}, not {self.limit!r}")
-        if self.max_depth < 1:
-            raise InvalidArgumentError(f"max_depth must be at least 1, not {self.max_depth}")
+        require_within("max_depth", self.max_depth, 1)
         return compile_patterns(self.exclude, defaults=self.default_excludes if self.recursive else ())
 
     def fingerprint(self, path: str, pattern: str = "") -> str:

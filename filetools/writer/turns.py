@@ -15,11 +15,11 @@ from typing import Final, TypeVar
 
 from filetools.errors import (
     FileToolsError,
-    InvalidArgumentError,
     LockTimeoutError,
     StateDamagedError,
     StorageFailedError,
     WorkspaceGoneError,
+    require_within,
 )
 from filetools.journal.commit import CommitDraft
 from filetools.journal.journal import Journal
@@ -102,8 +102,7 @@ class Turns:
             WorkspaceGoneError: The workspace was closed.
             InvalidArgumentError: The timeout is negative.
         """
-        if not call.timeout_seconds >= 0:
-            raise InvalidArgumentError(f"lock_timeout_seconds must be 0 or more, not {call.timeout_seconds}")
+        require_within("lock_timeout_seconds", call.timeout_seconds, 0)
         call.wait(partial(self._queue.withdraw, call))
         seconds = max(call.timeout_seconds, SHORTEST_WAIT_SECONDS)
         alarm = call.hop.get_loop().call_later(seconds, self._queue.give_up, call)

@@ -60,6 +60,8 @@ asyncio.run(main())
 WRITING: Final = f"""
 import asyncio, os, sys, filetools
 from pathlib import Path
+from filetools.journal.storage import birth
+birth.SURE_AFTER_NS = 0  # as two seconds after opening
 async def main():
     root = Path(sys.argv[1])
     settings = {{"watch": False, "sync_after_seconds": 3600.0, "durability": "relaxed"}}

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import codecs
+import errno
 import itertools
 import os
 import re
 import sys
 import threading
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +18,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from filetools.errors import AbortedError, CallTimeoutError, FileBusyError, FileToolsError, InvalidArgumentError
+from filetools.errors import AbortedError, CallTimeoutError, FileToolsError, InvalidArgumentError
 from filetools.models.searching import GrepResult
 from filetools.paths.workspace import Workspace
 from filetools.paths.workspace_path import WorkspacePath
@@ -200,16 +202,18 @@ def test_what_became_something_else_since_it_was_listed_is_not_read(
 
 
 def test_a_file_that_cannot_be_read_is_named(store: DirectStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    read = FileReader.read
+    bad = (store.workspace.root / "src/App.py").stat().st_ino
 
-    def failing(reader: FileReader, path: str) -> bytes:
-        if path == "src/App.py":
-            raise FileBusyError(path)
-        return read(reader, path)
+    def failing(read: Callable[..., bytes], descriptor: int, *values: int) -> bytes:
+        if os.fstat(descriptor).st_ino == bad:
+            raise OSError(errno.EIO, "a fault of the test")
+        return read(descriptor, *values)
 
-    monkeypatch.setattr(FileReader, "read", failing)
+    monkeypatch.setattr(os, "read", partial(failing, os.read))
+    monkeypatch.setattr(os, "pread", partial(failing, os.pread))
     found = grep(store, "d[e]f")
-    assert [warning["code"] for warning in found.warnings] == ["FILE_BUSY"]
+    (warning,) = found.warnings
+    assert "src/App.py" in warning["message"]
     assert ("src/lib/util.py", 1) in [(match.path, match.line) for match in found.matches]
     assert not found.total_is_complete
 

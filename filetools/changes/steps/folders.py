@@ -25,7 +25,8 @@ from filetools.errors import (
 )
 from filetools.journal.commit import HeadMovedError
 from filetools.journal.records import Change
-from filetools.models.records import Operation
+from filetools.models.records import EXTERNAL, Operation
+from filetools.models.words import EntryType
 from filetools.paths.protected import matches_protected
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.search.walk import walk_tree
@@ -222,8 +223,18 @@ class RemoveFolderStep(FolderStep):
         """Rename the folder back, or make the empty one again."""
         if self._trashed is not None:
             self._trashed.put_back()
+            if self._trashed.temporary:  # another program has put something in its place
+                self._keep_displaced(parts)
         elif parts.store.make_directory(self.path):
             parts.store.set_mode(self.path, self._stat.mode, directory=True)
+
+    def _keep_displaced(self, parts: Parts) -> None:
+        """Keep the files that another program has put in the folder's place as versions; the rest stays in the trash."""
+        displaced = parts.store.trashed(self.path, str(self._number))
+        for relative, stat in displaced.entries():
+            path = WorkspacePath(f"{self.path}/{relative}" if relative else self.path)
+            if stat.type == "file" and parts.workspace.is_addressable(path):
+                parts.journal.keep_aside(path, parts.workspace.key(path), displaced.read(relative), EXTERNAL)
 
 
 class MoveFolder(FolderStep):
@@ -316,12 +327,12 @@ def require_free(parts: Parts, path: WorkspacePath) -> str:
 class PathSurvey(Struct, frozen=True, kw_only=True):
     """What is at a path."""
 
-    is_folder: bool
+    kind: EntryType | None
+    """None if nothing is there."""
     protected: tuple[WorkspacePath, ...]
     """Protected paths inside, each of which needs an approval of its own, and hidden ones that a move would reveal."""
     count: int = 0
     """Number of entries below it."""
-    is_link: bool = False
 
 
 def survey(parts: Parts, path: WorkspacePath, destination: WorkspacePath | None = None) -> PathSurvey:
@@ -334,20 +345,15 @@ def survey(parts: Parts, path: WorkspacePath, destination: WorkspacePath | None 
     """
     stat = parts.store.stat(path)
     if stat is None or stat.type != "directory":
-        return PathSurvey(is_folder=False, protected=(), is_link=stat is not None and stat.type == "symlink")
-    patterns = parts.settings.protected_paths
+        return PathSurvey(kind=None if stat is None else stat.type, protected=())
+    patterns, is_hidden = parts.settings.protected_paths, parts.gatekeeper.policy.is_hidden
     inside = [below for below, _ in walk_tree(parts.store, path)]
-    count = len(inside)
-    if destination is not None:
-        inside += [moved(below, path, destination) for below in inside]
-    protected = tuple(below for below in inside if matches_protected(below, patterns))
-    if destination is not None:
-        # A move must not reveal a hidden path.
-        is_hidden = parts.gatekeeper.policy.is_hidden
-        protected += tuple(
-            below for below in inside[:count] if is_hidden(below) and not is_hidden(moved(below, path, destination))
-        )
-    return PathSurvey(is_folder=True, protected=protected, count=count)
+    targets = [] if destination is None else [moved(below, path, destination) for below in inside]
+    protected = [each for each in (*inside, *targets) if matches_protected(each, patterns)]
+    # A move must not reveal a hidden path.
+    moves = zip(inside, targets, strict=False)  # without a destination there are none
+    protected += [before for before, after in moves if is_hidden(before) and not is_hidden(after)]
+    return PathSurvey(kind="directory", protected=tuple(protected), count=len(inside))
 
 
 def moved(path: WorkspacePath, folder: WorkspacePath, destination: WorkspacePath) -> WorkspacePath:

@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from filetools.content.formats import TextFormat, undecodable, unit_bytes
 from filetools.content.identity_cache import Identity, IdentityCache
-from filetools.errors import InvalidArgumentError
+from filetools.errors import InvalidArgumentError, require_within
 
 STEP_BYTES: Final = 65_536
 """Size of one read: small enough for the processor's cache and for the allocator to reuse without a system call."""
@@ -145,10 +145,8 @@ def read_text_range(source: ByteSource, text_format: TextFormat, *, offset: int,
 
 
 def _require_range(offset: int, count: int) -> None:
-    if offset < 0:
-        raise InvalidArgumentError(f"byte_offset must not be negative, not {offset}")
-    if count < 1:
-        raise InvalidArgumentError(f"byte_count must be at least 1, not {count}")
+    require_within("byte_offset", offset, 0)
+    require_within("byte_count", count, 1)
 
 
 def _decode(source: TextSource, start: int, stop: int) -> tuple[str, int]:
@@ -243,10 +241,8 @@ def _require_lines(offset: int, limit: int | None, max_chars: int, column: int) 
         raise InvalidArgumentError(f"column counts characters from 1; there is no column {column}")
     if offset == 0:
         raise InvalidArgumentError("offset counts lines from 1, or backwards from -1; there is no line 0")
-    if limit is not None and limit < 1:
-        raise InvalidArgumentError(f"limit must be at least 1, not {limit}")
-    if max_chars < 1:
-        raise InvalidArgumentError(f"max_chars must be at least 1, not {max_chars}")
+    require_within("limit", 1 if limit is None else limit, 1)
+    require_within("max_chars", max_chars, 1)
 
 
 def _collect(scan: LineScan, start: int, first: int, limit: int | None, max_chars: int, column: int) -> TextWindow:

@@ -13,7 +13,7 @@ from msgspec import Struct
 from msgspec.structs import asdict
 
 from filetools.changes.parts import Parts
-from filetools.errors import InvalidArgumentError, WorkspaceGoneError
+from filetools.errors import InvalidArgumentError, WorkspaceGoneError, require_within
 from filetools.models.records import Actor, ChangeRecord, Operation, RecordState
 from filetools.models.searching import ChangeEntry, WatchResult
 from filetools.paths.workspace_path import WorkspacePath
@@ -64,8 +64,7 @@ class Feed:
             InvalidArgumentError: The position is malformed, or `limit` is not 1 to 1000.
             WorkspaceGoneError: The workspace was closed.
         """
-        if not 1 <= limit <= PAGE_RECORDS:
-            raise InvalidArgumentError(f"limit must be 1 to {PAGE_RECORDS}, not {limit}")
+        require_within("limit", limit, 1, PAGE_RECORDS)
         number, resync = self._parse(since)
         return await self._parts.workers.run(partial(self._read, number, limit, resync))
 
@@ -73,23 +72,11 @@ class Feed:
         """Return the position after the newest change."""
         return await self._parts.workers.run(self._newest)
 
-    async def follow(self, since: str | None) -> AsyncIterator[ChangeRecord]:
-        """Yield changes after a position, then new ones, until the workspace is closed.
-
-        Nothing is buffered for a slow reader: it reads from the journal when it is ready.
-
-        Raises:
-            InvalidArgumentError: The position is malformed.
-            WorkspaceGoneError: The workspace was closed before it began.
-        """
-        async for page in self.follow_pages(since, is_whole=True):
-            for record in page.records:
-                yield record
-
     async def follow_pages(self, since: str | None, *, is_whole: bool = False) -> AsyncIterator[FeedPage]:
         """Yield pages of changes after a position, then new ones, until the workspace is closed.
 
-        Followers at the same position share one read. Nothing is buffered for a slow reader, as with `follow`.
+        Followers at the same position share one read. Nothing is buffered for a slow reader: it reads from the journal when it
+        is ready.
 
         Args:
             since: A position; None starts now.
@@ -137,8 +124,7 @@ class Feed:
         self, since: str | None, *, below: WorkspacePath, key: Key, wait_seconds: float, limit: int
     ) -> WatchResult:
         """Return changes after a position; waits for the first one. See `SearchCalls.watch_changes`."""
-        if not 0 <= wait_seconds <= LONGEST_WAIT_SECONDS:
-            raise InvalidArgumentError(f"wait_seconds must be 0 to {LONGEST_WAIT_SECONDS:g}, not {wait_seconds}")
+        require_within("wait_seconds", wait_seconds, 0, LONGEST_WAIT_SECONDS)
         loop = asyncio.get_running_loop()
         deadline = loop.time() + wait_seconds
         position = since if since is not None else await self.position()

@@ -8,7 +8,7 @@ from typing import Final, Literal
 
 from msgspec import Struct
 
-from filetools.errors import InvalidArgumentError
+from filetools.errors import require_choice, require_within
 from filetools.search.contents.pattern import Pattern, read_pattern
 from filetools.search.options import MAX_LIMIT, ListOptions
 
@@ -41,12 +41,9 @@ class GrepOptions(Struct, frozen=True, kw_only=True):
         Raises:
             InvalidArgumentError: It is not valid, or an option is out of range.
         """
-        if self.output_mode not in ("content", "files", "count"):
-            raise InvalidArgumentError(f"output_mode must be 'content', 'files' or 'count', not {self.output_mode!r}")
-        if not 1 <= self.limit <= MAX_LIMIT:
-            raise InvalidArgumentError(f"limit must be 1 to {MAX_LIMIT}, not {self.limit}")
-        if not 0 <= self.context <= MAX_CONTEXT:
-            raise InvalidArgumentError(f"context must be 0 to {MAX_CONTEXT}, not {self.context}")
+        require_choice("output_mode", self.output_mode, ("content", "files", "count"))
+        require_within("limit", self.limit, 1, MAX_LIMIT)
+        require_within("context", self.context, 0, MAX_CONTEXT)
         return read_pattern(
             self.pattern, literal=self.literal, ignore_case=self.ignore_case, multiline=self.multiline,
             whole_words=self.whole_words,

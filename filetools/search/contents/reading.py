@@ -32,7 +32,7 @@ class FileReader:
         return self._store.read(WorkspacePath(path), limit=self._limit_bytes)[0] if content is None else content
 
     def _read_once(self, local: LocalReading, path: str) -> bytes | None:
-        """Return the content of a regular file; None if it is too large, is changing, or cannot be opened."""
+        """Return the content of a regular file; None if it is too large, is changing, or cannot be read."""
         folder, _, name = path.rpartition("/")
         if folder != self._folder:
             self.close()
@@ -47,6 +47,8 @@ class FileReader:
                 return None
             content = os.read(descriptor, found.st_size + 1)
             return content if len(content) == found.st_size else None
+        except OSError:
+            return None  # such as EIO: the store says which file that is
         finally:
             os.close(descriptor)
 
