@@ -36,7 +36,7 @@ from filetools.errors import DirectoryNotFoundError, FileToolsError, PathNotFoun
 from filetools.facade.facade import FileToolsFacade
 from filetools.models.records import Actor
 from filetools.models.result import Result
-from filetools.models.words import STATE_DIRECTORY, Durability
+from filetools.models.words import STATE_DIRECTORY, STATE_PATH, Durability
 from filetools.paths.names import require_printable
 from filetools.permissions.requests import ApprovalAnswer, ApprovalRequest, short_diff
 from filetools.settings import Settings, load_settings, named_session
@@ -48,7 +48,10 @@ R = TypeVar("R", bound="Result | Mapping[str, Any]")
 T = TypeVar("T")
 Work: TypeAlias = Callable[[FileToolsFacade], Awaitable[None]]
 """What a command does in its open workspace; it prints its result."""
-NO_STATE: Final = "no state yet; the first change or 'filetools init' creates it"
+_NO_STATE: Final = "no state yet; the first change or 'filetools init' creates it"
+_BROUGHT: Final = (
+    "a state that came with the folder, which is not used; the first change sets it aside for 'filetools trust'"
+)
 TERMINATING: Final = ("SIGTERM", "SIGHUP")
 KILLED: Final = 128
 """Exit codes above it are this plus the number of the signal that killed a process."""
@@ -145,10 +148,16 @@ class CommandRunner:
             else:  # another program has just made it
                 self.fail(PathNotFoundError(raw_path))
 
+    @property
+    def no_state(self) -> str:
+        """What is there instead of a state, if the root lacks one."""
+        journal = self.workplace.root / STATE_PATH / "journal.db"
+        return _BROUGHT if self.options.state_dir is None and os.path.lexists(journal) else _NO_STATE
+
     def note_no_state(self) -> None:
         """If the root has no state, print a note that nothing is recorded."""
         if self.lacks_state:
-            print_note(f"There is {NO_STATE}.")
+            print_note(f"There is {self.no_state}.")
 
     def _run(self, opening: Opening, work: Work) -> None:
         async def opened() -> None:

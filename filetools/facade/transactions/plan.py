@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from functools import partial
 from operator import itemgetter
+from typing import Final
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -17,13 +18,15 @@ from filetools.changes.steps.folders import MakeFolderStep, MoveFolder, RemoveFo
 from filetools.changes.steps.look import Look
 from filetools.changes.steps.put_back import opened
 from filetools.changes.steps.step import Step
-from filetools.changes.writing import CHANGED, merged_into
+from filetools.changes.writing import merged_into
 from filetools.errors import InvalidPathError, PathExistsError, VersionMismatchError
 from filetools.facade.transactions.held import DiskPath, HeldEntry, HeldTree, is_same, up_to
 from filetools.journal.seen_versions import SeenVersion
 from filetools.models.records import Actor
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.search.walk import walk_tree
+
+CHANGED: Final = "others changed it since this transaction first did"
 
 
 def steps_of(parts: Parts, held: HeldTree, actor: Actor) -> list[Step]:
