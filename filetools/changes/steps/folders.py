@@ -25,7 +25,7 @@ from filetools.errors import (
 )
 from filetools.journal.commit import HeadMovedError
 from filetools.journal.records import Change
-from filetools.models.records import Operation
+from filetools.models.records import EXTERNAL, Operation
 from filetools.models.words import EntryType
 from filetools.paths.protected import matches_protected
 from filetools.paths.workspace_path import WorkspacePath
@@ -223,8 +223,18 @@ class RemoveFolderStep(FolderStep):
         """Rename the folder back, or make the empty one again."""
         if self._trashed is not None:
             self._trashed.put_back()
+            if self._trashed.temporary:  # another program has put something in its place
+                self._keep_displaced(parts)
         elif parts.store.make_directory(self.path):
             parts.store.set_mode(self.path, self._stat.mode, directory=True)
+
+    def _keep_displaced(self, parts: Parts) -> None:
+        """Keep the files that another program has put in the folder's place as versions; the rest stays in the trash."""
+        displaced = parts.store.trashed(self.path, str(self._number))
+        for relative, stat in displaced.entries():
+            path = WorkspacePath(f"{self.path}/{relative}" if relative else self.path)
+            if stat.type == "file" and parts.workspace.is_addressable(path):
+                parts.journal.keep_aside(path, parts.workspace.key(path), displaced.read(relative), EXTERNAL)
 
 
 class MoveFolder(FolderStep):
