@@ -36,7 +36,7 @@ from filetools.errors import DirectoryNotFoundError, FileToolsError, PathNotFoun
 from filetools.facade.facade import FileToolsFacade
 from filetools.models.records import Actor
 from filetools.models.result import Result
-from filetools.models.words import STATE_DIRECTORY, Durability
+from filetools.models.words import STATE_DIRECTORY, STATE_PATH, Durability
 from filetools.paths.names import require_printable
 from filetools.permissions.requests import ApprovalAnswer, ApprovalRequest, short_diff
 from filetools.settings import Settings, load_settings, named_session
@@ -45,10 +45,12 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 R = TypeVar("R", bound="Result | Mapping[str, Any]")
-T = TypeVar("T")
 Work: TypeAlias = Callable[[FileToolsFacade], Awaitable[None]]
 """What a command does in its open workspace; it prints its result."""
-NO_STATE: Final = "no state yet; the first change or 'filetools init' creates it"
+_NO_STATE: Final = "no state yet; the first change or 'filetools init' creates it"
+_BROUGHT: Final = (
+    "a state that came with the folder, which is not used; the first change sets it aside for 'filetools trust'"
+)
 TERMINATING: Final = ("SIGTERM", "SIGHUP")
 KILLED: Final = 128
 """Exit codes above it are this plus the number of the signal that killed a process."""
@@ -145,10 +147,16 @@ class CommandRunner:
             else:  # another program has just made it
                 self.fail(PathNotFoundError(raw_path))
 
+    @property
+    def no_state(self) -> str:
+        """What is there instead of a state, if the root lacks one."""
+        journal = self.workplace.root / STATE_PATH / "journal.db"
+        return _BROUGHT if self.options.state_dir is None and os.path.lexists(journal) else _NO_STATE
+
     def note_no_state(self) -> None:
         """If the root has no state, print a note that nothing is recorded."""
         if self.lacks_state:
-            print_note(f"There is {NO_STATE}.")
+            print_note(f"There is {self.no_state}.")
 
     def _run(self, opening: Opening, work: Work) -> None:
         async def opened() -> None:
@@ -165,17 +173,6 @@ class CommandRunner:
 
         asyncio.run(opened())
         self.end()
-
-    def peek(self, look: Callable[[FileToolsFacade], Awaitable[T]]) -> T | None:
-        """Run a query silently; return None if it fails, or if the root has never been opened."""
-
-        async def opened() -> T:
-            async with self._opening(create=False) as files:
-                return await look(files.for_actor(self._actor()))
-
-        with logging_from(logging.CRITICAL), suppress(FileToolsError):
-            return None if self.lacks_state else asyncio.run(opened())
-        return None
 
     def show(self, result: R, show: Callable[[R], None]) -> None:
         """Print a result, as an envelope or for people."""

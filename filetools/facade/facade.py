@@ -178,9 +178,11 @@ class FileToolsFacade(ReadCalls, SearchCalls, BodyCalls, TreeCalls, HistoryCalls
         is_wanted = wanted(below, None if actors is None else listed(actors), self._parts.workspace.key)
         return await filtered(self._feed, since, is_wanted, limit=limit)
 
-    def follow(self, since: str | None = None) -> AsyncIterator[ChangeRecord]:
+    async def follow(self, since: str | None = None) -> AsyncIterator[ChangeRecord]:
         """Yield every change after a position, then new ones as they come; None starts now."""
-        return self._feed.follow(since)
+        async for page in self._feed.follow_pages(since, is_whole=True):
+            for record in page.records:
+                yield record
 
     async def follow_pages(self, since: str | None = None, *, path: AnyPath = "") -> AsyncGenerator[FeedPage, None]:
         """Yield pages of changes after a position, then new ones; None starts now. For interfaces with many readers.

@@ -131,7 +131,7 @@ def _of_one_conversation(records: list[ChangeRecord], caller: Actor, wanted: Rec
 
 
 def last_calls(history: History, wanted: RecordFilter, *, redo: bool = False) -> Iterator[list[ChangeRecord]]:
-    """Yield the records of each call that is not undone, the newest call first: with `redo` of undos, else of other calls."""
+    """Yield the records of each call that is not undone, newest first, then an empty list: with `redo` those of undos."""
     passed = set[int]()
     while newest := history.select(structs.replace(wanted, standing=True, undos=redo), limit=1):
         record, actor = newest[0], newest[0].actor
@@ -148,8 +148,7 @@ def last_calls(history: History, wanted: RecordFilter, *, redo: bool = False) ->
         found = history.select(same, limit=MOST_NUMBER)
         passed.update(each.number for each in found)
         yield found
-    if not passed:
-        yield []
+    yield []
 
 
 def effective(history: History, records: Sequence[ChangeRecord]) -> list[ChangeRecord]:

@@ -215,8 +215,6 @@ class StepMaker:
                 ]
                 self.steps.append(RestoreFolder(path, origin.trash, inside))
                 trashed = self._tree.trashed(path, origin.trash)
-                if path not in trashed:
-                    raise ChangedMeanwhileError(path, 1)  # it was just restored, or the trash was just emptied
                 come = [(each, trashed.get(each.path)) for each in taken]
             for each, now in come:
                 self._change_mode(each.path, now, each.then)

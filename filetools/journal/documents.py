@@ -121,9 +121,8 @@ class DocumentTable:
 
     def all(self, key: str = "") -> list[Document]:
         """Return the open documents at the path of a key and below it, without their texts; by default all of them."""
-        where = "WHERE documents.key = ? OR (documents.key >= ? AND documents.key < ?)"
-        rows = self._database.rows(f"{_DOCUMENTS} {where}", (key, *bounds_below(key)))
-        return [document_from(row) for row in rows]
+        query = f"{_DOCUMENTS} WHERE documents.key = ? OR (documents.key >= ? AND documents.key < ?)"
+        return [document_from(row) for row in self._database.rows(query, (key, *bounds_below(key)))]
 
     def changed(self, since: int) -> ChangedDocuments:
         """Return the changes since a position, at a cost that does not grow with the number of open documents."""
@@ -160,8 +159,7 @@ class DocumentTable:
 
     def _edits(self, condition: str, document_id: str, given: int | str) -> list[DocumentEdit]:
         query = f"SELECT step FROM document_edits WHERE id = ? AND {condition} ORDER BY version"
-        rows = self._database.rows(query, (document_id, given))
-        return [convert(json.loads(step), DocumentEdit) for (step,) in rows]
+        return [convert(json.loads(step), DocumentEdit) for (step,) in self._database.rows(query, (document_id, given))]
 
     def handle(self, name: str) -> Handle | None:
         """Return a handle, or None if there is none of this name."""

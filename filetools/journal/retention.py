@@ -142,10 +142,7 @@ class Retention:
 
     def _drop_records(self, surplus: int) -> int:
         removed = after = 0
-        while removed < surplus:
-            doomed = self._database.rows(_REMOVABLE_RECORDS, (after, min(SLICE, surplus - removed)))
-            if not doomed:
-                break
+        while doomed := self._database.rows(_REMOVABLE_RECORDS, (after, min(SLICE, surplus - removed))):
             removed += self._database.change(
                 f"DELETE FROM records WHERE number = ? AND {_IS_REMOVABLE}", doomed, may_use_reserve=True
             )
@@ -181,9 +178,8 @@ class Retention:
 
         for some in slices(doomed, SLICE):
             # Still behind the gate: a commit that relies on one of these files looks for it there, and writes it again.
-            work_on_some = partial(work, some)
             self._database.write(
-                work_on_some, durable=False, afterwards=self._contents.blobs.remove, may_use_reserve=True
+                partial(work, some), durable=False, afterwards=self._contents.blobs.remove, may_use_reserve=True
             )
 
     def _sweep(self) -> None:

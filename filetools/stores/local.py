@@ -28,7 +28,7 @@ from filetools.errors import (
 from filetools.paths.workspace import Workspace
 from filetools.paths.workspace_path import ROOT, WorkspacePath
 from filetools.settings import STATE_DIRECTORY
-from filetools.stores.local_displaced import LocalDisplaced, LocalTrashed
+from filetools.stores.local_displaced import ELSEWHERE, LocalDisplaced, LocalTrashed
 from filetools.stores.local_prepare import prepare_new, prepare_replacement, written
 from filetools.stores.private import (
     UNFINISHED,
@@ -177,6 +177,9 @@ class LocalStore(LocalReading):
                 place = disk.away(disk.temporary(), path, parent)
             else:
                 place = disk.away(disk.hidden("trash", private_name(trash)), path, parent, foreign_name_for(trash))
+                if place.name != trash:  # so that it is found once nobody knows its path any more
+                    with suppress(OSError):  # no links on this file system, or no space: then it is kept for longer
+                        os.symlink(place.label, trash + ELSEWHERE, dir_fd=disk.private.folder("trash"))
             with place.folder as folder:
                 if trash is not None and exists((folder, place.name)):
                     raise PathExistsError(place.label)
@@ -187,8 +190,8 @@ class LocalStore(LocalReading):
         return LocalDisplaced(disk, path, place, found)
 
     def trash_names(self) -> list[str]:
-        """Return the names in `.filetools/trash`, in no particular order."""
-        return os.listdir(self._disk.private.folder("trash"))
+        """As `Store.trash_names`, also of what had to stay elsewhere."""
+        return [name.removesuffix(ELSEWHERE) for name in os.listdir(self._disk.private.folder("trash"))]
 
     def trashed(self, path: WorkspacePath, trash: str) -> Trashed:
         """As `Store.trashed`."""

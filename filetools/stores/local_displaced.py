@@ -31,6 +31,8 @@ from filetools.stores.store import FileStat
 from filetools.stores.system import Opened, sync_descriptor
 
 _TRIES: Final = 5
+ELSEWHERE: Final = ".at"
+"""End of the name of a link in the trash that leads to what could not be moved there."""
 
 
 class HiddenFile:
@@ -156,11 +158,13 @@ class LocalDisplaced(HiddenFile):
 class LocalTrashed:
     """What was removed with a name in the trash: in the private folder, or beside its path if it could not be moved there."""
 
-    __slots__ = ("_path", "_place", "_workspace")
+    __slots__ = ("_link", "_path", "_place", "_workspace")
 
     def __init__(self, disk: LocalDisk, path: WorkspacePath, trash: str) -> None:
-        private = disk.hidden("trash", private_name(trash))
-        away = (disk.live(folder.child(foreign_name_for(trash))) for folder in (ROOT, *path.folders))
+        private, self._link = disk.hidden("trash", private_name(trash)), disk.hidden("trash", trash + ELSEWHERE)
+        away = [disk.live(folder.child(foreign_name_for(trash))) for folder in (ROOT, *path.folders)]
+        with suppress(OSError), self._link.folder as folder:
+            away.append(disk.live(WorkspacePath(os.readlink(self._link.name, dir_fd=folder))))
         self._place = next(filter(_is_there, (private, *away)), private)
         self._path = path
         self._workspace = disk.workspace
@@ -198,6 +202,7 @@ class LocalTrashed:
         """As `Trashed.discard`."""
         with Explained(self._workspace, self._path):
             remove_place(self._place)
+            remove_place(self._link)
 
 
 def _is_there(place: HiddenPlace) -> bool:

@@ -24,24 +24,32 @@ _FIRST_PAUSE_SECONDS: Final = 0.001
 STILL_SECONDS: Final = 0.05
 """How long a file is watched for changes if leases are unavailable."""
 LARGEST: Final = 2**63 - 1
-"""Largest number in the database. Files can have later times than that of the year 2262, and earlier ones than 1677; some
-file systems use 64 bits for their inodes, or 128, of which the last 63 are compared."""
+"""Largest number in the database. Files can have later times than that of the year 2262, and earlier ones than 1677."""
 _TYPES: Final[dict[int, EntryType]] = {stat.S_IFREG: "file", stat.S_IFDIR: "directory", stat.S_IFLNK: "symlink"}
 
 
 def to_file_stat(found: os.stat_result) -> FileStat:
     """Return a store's facts from the system's."""
-    modified = found.st_mtime_ns  # compared without `min`: this is called for every file
+    # Compared without `min`, and converted only where it is needed: this is called for every file.
+    modified, device, inode = found.st_mtime_ns, found.st_dev, found.st_ino
     return FileStat(
         _TYPES.get(stat.S_IFMT(found.st_mode), "other"),
         found.st_size,
         stat.S_IMODE(found.st_mode),
         modified if -LARGEST <= modified <= LARGEST else LARGEST if modified > 0 else -LARGEST,
         found.st_ctime_ns,
-        found.st_dev & LARGEST,
-        found.st_ino & LARGEST,
+        device if device <= LARGEST else signed(device),
+        inode if inode <= LARGEST else signed(inode),
         found.st_nlink,
     )
+
+
+def signed(number: int) -> int:
+    """Return the number of a device or inode as the database can store it: its last 64 bits as a signed number.
+
+    Network and overlay file systems use all 64 bits, of which the first alone may tell two files apart; Windows uses 128.
+    """
+    return (number + 2**63) % 2**64 - 2**63
 
 
 def is_unchanged(before: os.stat_result, after: os.stat_result) -> bool:
@@ -210,7 +218,8 @@ class LocalReading:
         ):
             for entry in entries:
                 if not is_ours(entry.name):
-                    yield ScanEntry(entry.name, type_of_entry(entry), entry.inode() & LARGEST)
+                    inode = entry.inode()
+                    yield ScanEntry(entry.name, type_of_entry(entry), inode if inode <= LARGEST else signed(inode))
 
     def look_into(
         self, path: WorkspacePath, names: Collection[str] | None = None

@@ -14,7 +14,7 @@ from typing import Final, TypeAlias
 from msgspec import Struct
 
 from filetools.stores.private import is_ours
-from filetools.stores.reading import LARGEST
+from filetools.stores.reading import signed
 
 FolderId: TypeAlias = tuple[int, int]
 """Device and inode of a folder. A path would be wrong as soon as a folder above is renamed."""
@@ -71,7 +71,7 @@ class Agenda:
         """
         if name is not None and is_ours(name):
             return
-        folder = (folder[0] & LARGEST, folder[1] & LARGEST)
+        folder = (signed(folder[0]), signed(folder[1]))
         with self._lock:
             was_empty = self._is_unhinted
             join(self._folders, {folder: None if name is None else frozenset((name,))})

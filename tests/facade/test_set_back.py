@@ -250,6 +250,20 @@ async def test_a_mode_that_a_stranger_sets_between_look_and_preparation_is_recor
         assert (tmp_path / "a.txt").stat().st_mode & 0o777 == 0o600
 
 
+@pytest.mark.parametrize("place", ["d", "d/new.txt"])
+async def test_a_save_before_a_folder_is_put_back_is_kept_as_a_version(tmp_path: Path, place: str) -> None:
+    tree: Tree = {"d": None, "d/a.txt": b"a", "e": None, "e/b.txt": b"b"}
+    grow(tmp_path, tree)
+    save = Once("Displaced.put_back", lambda: grow(tmp_path, {place: b"person"}), path="d")
+    async with ScriptedOpening(tmp_path, before=several(save, Once("remove", failing(full_disk), path="e"))) as files:
+        with suppress(DiskFullError):
+            async with files.transaction() as tx:
+                await tx.delete_directory("d", recursive=True)
+                await tx.delete_directory("e", recursive=True)
+        assert snapshot(tmp_path) == tree
+        assert (await files.read_file(place, version=version(b"person"))).content == "person"
+
+
 async def fail_late(files: FileToolsFacade) -> None:
     """Fail at the deletion, once all the rest of a transaction is applied."""
 

@@ -7,6 +7,7 @@ import sys
 
 import pytest
 
+from filetools.stores.reading import signed
 from tests.support.store_worlds import FILE, OTHER, LocalWorld
 
 HALF = 2 * 1024 * 1024
@@ -37,3 +38,7 @@ def test_an_open_reader_tells_a_write_into_the_file_itself(native: LocalWorld) -
         strange.write(b"!")
     assert reader.has_changed()
     reader.close()
+
+
+def test_inodes_of_64_bits_stay_different_as_numbers_of_the_database() -> None:
+    assert [signed(number) for number in (5, 2**63 + 5, 2**64 - 1, 2**64 + 5)] == [5, 5 - 2**63, -1, 5]

@@ -136,6 +136,18 @@ async def test_a_folder_that_cannot_be_listed_loses_nothing_in_the_mirror(
     assert tree(inner) == {"b": b"2", "d": None, "d/a": b"1"}
 
 
+async def test_a_mirror_that_fails_ends_a_synchronisation(tmp_path: Path, inner: LocalStore) -> None:
+    def fail(method: str, path: str) -> None:
+        if (method, path) == ("prepare", "b"):
+            raise StorageFailedError(path, "I/O error")
+
+    async with world(tmp_path, scripted(inner, before=fail), mirror_probe_seconds=FOR_EVER_SECONDS) as opened:
+        plant(opened.root, {"a": b"1", "b": b"2"})
+        with pytest.raises(SyncFailedError, match="Storage failed at b: I/O error"):
+            await opened.manager.sync_all()
+        assert [event.to_dict()["success"] for event in opened.named("sync:completed")] == [False]
+
+
 async def test_a_call_that_gave_up_on_a_slow_mirror_does_not_end_a_synchronisation(
     tmp_path: Path, inner: LocalStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:

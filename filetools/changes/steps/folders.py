@@ -25,7 +25,7 @@ from filetools.errors import (
 )
 from filetools.journal.commit import HeadMovedError
 from filetools.journal.records import Change
-from filetools.models.records import Operation
+from filetools.models.records import EXTERNAL, Operation
 from filetools.models.words import EntryType
 from filetools.paths.protected import matches_protected
 from filetools.paths.workspace_path import WorkspacePath
@@ -114,15 +114,8 @@ class MakeFolderStep(Step):
         return (change,)
 
     def exchange(self, parts: Parts) -> None:
-        """Make the folder, unless another program has just made it, and set its mode.
-
-        Raises:
-            PathNotDirectoryError: Something other than a folder is there.
-        """
-        try:
-            self._is_made = parts.store.make_directory(self.path)
-        except PathExistsError as exc:
-            raise PathNotDirectoryError(self.path) from exc
+        """Make the folder, unless another program has just made it, and set its mode."""
+        self._is_made = parts.store.make_directory(self.path)
         try:
             if self._mode is not None:
                 parts.store.set_mode(self.path, self._mode, directory=True)
@@ -223,8 +216,18 @@ class RemoveFolderStep(FolderStep):
         """Rename the folder back, or make the empty one again."""
         if self._trashed is not None:
             self._trashed.put_back()
+            if self._trashed.temporary:  # another program has put something in its place
+                self._keep_displaced(parts)
         elif parts.store.make_directory(self.path):
             parts.store.set_mode(self.path, self._stat.mode, directory=True)
+
+    def _keep_displaced(self, parts: Parts) -> None:
+        """Keep the files that another program has put in the folder's place as versions; the rest stays in the trash."""
+        displaced = parts.store.trashed(self.path, str(self._number))
+        for relative, stat in displaced.entries():
+            path = WorkspacePath(f"{self.path}/{relative}" if relative else self.path)
+            if stat.type == "file" and parts.workspace.is_addressable(path):
+                parts.journal.keep_aside(path, parts.workspace.key(path), displaced.read(relative), EXTERNAL)
 
 
 class MoveFolder(FolderStep):

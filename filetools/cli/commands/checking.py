@@ -25,7 +25,7 @@ from filetools.app.doctor import (
 )
 from filetools.app.state import own_directory
 from filetools.cli.command import command
-from filetools.cli.runner import NO_STATE, OWN, CommandRunner
+from filetools.cli.runner import OWN, CommandRunner
 from filetools.cli.terminal import (
     FAILED,
     amount,
@@ -114,9 +114,9 @@ def _checks(runner: CommandRunner, health: Health) -> list[Check]:
     journal = health.journal
     added = () if journal is None else journal.mirrors
     around = look_around(runner.workplace.root, settings, state_directory=runner.options.state_dir, mirrors=added)
-    if journal is None:
-        return [*([] if health.has_state else [Check(name="journal", state="note", text=NO_STATE)]), *around]
-    return [*(_journal_checks(journal) if journal.problem is None else ()), *around]
+    if runner.lacks_state or not health.has_state:
+        return [Check(name="journal", state="note", text=runner.no_state), *around]
+    return [*(() if journal is None or journal.problem is not None else _journal_checks(journal)), *around]
 
 
 def _findings(runner: CommandRunner, health: Health, mended: StateRepair | None) -> dict[str, Any]:

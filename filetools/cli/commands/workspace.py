@@ -32,7 +32,7 @@ from filetools.cli.records import (
     print_unread,
     unsure_lines,
 )
-from filetools.cli.runner import CHANGING, NO_STATE, OWN, CommandRunner
+from filetools.cli.runner import CHANGING, OWN, CommandRunner
 from filetools.cli.terminal import (
     FAILED,
     STDERR,
@@ -188,7 +188,7 @@ async def status(runner: CommandRunner, files: FileToolsFacade, *, run: str | No
         if changes is not None:
             _show_changes(changes)
         else:
-            _show_latest(latest, has_state=found["has_state"])
+            _show_latest(latest, None if found["has_state"] else runner.no_state)
             print_unread(unread)
 
     runner.show(
@@ -259,12 +259,12 @@ def _facts(state: dict[str, Any], *, verbose: bool) -> Iterator[tuple[str, objec
             yield "", mirror["last_error"]
 
 
-def _show_latest(latest: Sequence[ChangeRecord], *, has_state: bool) -> None:
+def _show_latest(latest: Sequence[ChangeRecord], no_state: str | None) -> None:
     print_line()
     if not latest:
         print_line(("No change is recorded yet.", "bold"))
-        if not has_state:
-            print_line((f"There is {NO_STATE}.", "dim"))
+        if no_state is not None:
+            print_line((f"There is {no_state}.", "dim"))
         return
     print_line(
         ("The newest changes ", "bold"),

@@ -72,23 +72,11 @@ class Feed:
         """Return the position after the newest change."""
         return await self._parts.workers.run(self._newest)
 
-    async def follow(self, since: str | None) -> AsyncIterator[ChangeRecord]:
-        """Yield changes after a position, then new ones, until the workspace is closed.
-
-        Nothing is buffered for a slow reader: it reads from the journal when it is ready.
-
-        Raises:
-            InvalidArgumentError: The position is malformed.
-            WorkspaceGoneError: The workspace was closed before it began.
-        """
-        async for page in self.follow_pages(since, is_whole=True):
-            for record in page.records:
-                yield record
-
     async def follow_pages(self, since: str | None, *, is_whole: bool = False) -> AsyncIterator[FeedPage]:
         """Yield pages of changes after a position, then new ones, until the workspace is closed.
 
-        Followers at the same position share one read. Nothing is buffered for a slow reader, as with `follow`.
+        Followers at the same position share one read. Nothing is buffered for a slow reader: it reads from the journal when it
+        is ready.
 
         Args:
             since: A position; None starts now.

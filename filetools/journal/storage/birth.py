@@ -13,13 +13,13 @@ import stat
 import struct
 import time
 from collections.abc import Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Final
 from urllib.parse import quote
 
 from filetools.errors import StateDamagedError
-from filetools.journal.storage.gate import GATE_FILE, OPEN_OR_NEW, TURN_FILE, read_at, write_at
+from filetools.journal.storage.gate import GATE_FILE, OPEN_OR_NEW, TURN_FILE, note_at, read_at
 from filetools.journal.storage.schema import create_tables, require_known_schema
 from filetools.paths.library import birth_ns
 from filetools.paths.resolver import NEW_FILE_FLAGS
@@ -40,7 +40,6 @@ BUSY_SECONDS: Final = 10.0
 """How long SQLite waits for programs that lock the database without going through the gate."""
 NO_SHARED_MEMORY: Final = (sqlite3.SQLITE_IOERR_SHMOPEN, sqlite3.SQLITE_IOERR_SHMLOCK, sqlite3.SQLITE_IOERR_SHMMAP)
 _UNFINISHED: Final = f"{DATABASE_NAME}.new"
-_BOOT_ID: Final = Path("/proc/sys/kernel/random/boot_id")
 _PATH_ONLY: Final[int | None] = getattr(os, "O_PATH", None)
 SURE_AFTER_NS: Final = 3_000_000_000
 """Age of a directory's change time from which on every later change shows, even on the coarsest file-system clock."""
@@ -197,7 +196,7 @@ def refuse_others(directory: Path) -> None:
 def boot_id() -> str:
     """Return the id of this boot, or "unknown"."""
     try:
-        return _BOOT_ID.read_text(encoding="ascii").strip()
+        return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
     except OSError:
         return "unknown"
 
@@ -245,8 +244,8 @@ class PositionNote:
         os.close(self._descriptor)
 
     def _write(self, offset: int, number: int) -> None:
-        with suppress(OSError):  # without the note a rollback may go unnoticed; no commit fails for that
-            write_at(self._descriptor, offset, number.to_bytes(8, "little"))
+        # Without the note a rollback may go unnoticed; no commit fails for that.
+        note_at(self._descriptor, offset, number.to_bytes(8, "little"))
 
 
 class Identities:

@@ -88,8 +88,7 @@ class Gate:
 
     def sign(self, line: bytes) -> None:
         """Write the holder of the turn into the file, for messages of other processes."""
-        with suppress(OSError):  # a full disk
-            write_at(self._descriptor, _LINE_AT, line)
+        note_at(self._descriptor, _LINE_AT, line)
 
     def line(self) -> bytes:
         """Return the line of the newest turn of any process, which may be over."""
@@ -152,17 +151,17 @@ class Gate:
             self._say(0, 0)  # so that the next one need not wait until the note is old
 
     def _say(self, since: int, now: int) -> None:
-        with suppress(OSError):  # a full disk: others may get in before
-            write_at(self._descriptor, _WAITER_AT, _WAITER.pack(since, now))
+        note_at(self._descriptor, _WAITER_AT, _WAITER.pack(since, now))  # without the note, others may get in before
 
 
-def write_at(descriptor: int, offset: int, content: bytes) -> None:
-    """Write a few bytes at an offset of a file."""
-    if hasattr(os, "pwrite"):
-        os.pwrite(descriptor, content, offset)
-    else:
-        os.lseek(descriptor, offset, os.SEEK_SET)
-        os.write(descriptor, content)
+def note_at(descriptor: int, offset: int, content: bytes) -> None:
+    """Write a few bytes at an offset of a file, unless that fails, as on a full disk."""
+    with suppress(OSError):
+        if hasattr(os, "pwrite"):
+            os.pwrite(descriptor, content, offset)
+        else:
+            os.lseek(descriptor, offset, os.SEEK_SET)
+            os.write(descriptor, content)
 
 
 def read_at(descriptor: int, count: int, offset: int) -> bytes:

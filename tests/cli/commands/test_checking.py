@@ -115,6 +115,8 @@ def test_trust_accepts_the_state_that_is_named_and_says_how(run: CommandLine, tm
     first, second = shutil.copytree(run.folder, tmp_path / "first"), tmp_path / "second copy"
     run("append", "a.txt", "--content", "y", cwd=first)
     shutil.copytree(first, second)
+    for told in (run("status", cwd=second).text, run("log", cwd=second).error, run("doctor", cwd=second).text):
+        assert "a state that came with the folder, which is not used; the first change sets it aside" in told
     run("append", "a.txt", "--content", "z", cwd=second)
     refused = run("trust", "--root", str(second))
     assert (refused.code, f"filetools trust set-aside-2 --yes --root '{second}'" in refused.error) == (2, True)
