@@ -45,7 +45,6 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 R = TypeVar("R", bound="Result | Mapping[str, Any]")
-T = TypeVar("T")
 Work: TypeAlias = Callable[[FileToolsFacade], Awaitable[None]]
 """What a command does in its open workspace; it prints its result."""
 _NO_STATE: Final = "no state yet; the first change or 'filetools init' creates it"
@@ -174,17 +173,6 @@ class CommandRunner:
 
         asyncio.run(opened())
         self.end()
-
-    def peek(self, look: Callable[[FileToolsFacade], Awaitable[T]]) -> T | None:
-        """Run a query silently; return None if it fails, or if the root has never been opened."""
-
-        async def opened() -> T:
-            async with self._opening(create=False) as files:
-                return await look(files.for_actor(self._actor()))
-
-        with logging_from(logging.CRITICAL), suppress(FileToolsError):
-            return None if self.lacks_state else asyncio.run(opened())
-        return None
 
     def show(self, result: R, show: Callable[[R], None]) -> None:
         """Print a result, as an envelope or for people."""

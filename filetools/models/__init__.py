@@ -46,7 +46,7 @@ from filetools.models.records import (
     Operation,
     RecordState,
 )
-from filetools.models.result import Result
+from filetools.models.result import Result, camel_keys
 from filetools.models.searching import (
     ChangeEntry,
     Entry,
@@ -131,4 +131,5 @@ __all__ = [
     "VersionsResult",
     "WatchResult",
     "WriteResult",
+    "camel_keys",
 ]

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
+from pydantic.alias_generators import to_camel
 
 from filetools.models.words import MirrorStatus
 
@@ -14,9 +16,14 @@ class Result(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the JSON-compatible form, without fields that are None."""
-        return self.model_dump(mode="json", exclude_none=True)
+    def to_dict(self, style: Literal["snake", "camel"] = "snake") -> dict[str, Any]:
+        """Return the JSON-compatible form, without fields that are None.
+
+        Args:
+            style: "snake" keeps the Python names; "camel" gives `bytesWritten` for `bytes_written`.
+        """
+        plain = self.model_dump(mode="json", exclude_none=True)
+        return plain if style == "snake" else camel_keys(plain)
 
 
 class RecordedChange(Result):
@@ -42,6 +49,18 @@ class ChangeResult(Result):
     mirror: MirrorStatus = "off"
     warnings: list[dict[str, Any]] = []
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self, style: Literal["snake", "camel"] = "snake") -> dict[str, Any]:
         """As `Result.to_dict`; the fields common to all changes come last."""
-        return dict(sorted(super().to_dict().items(), key=lambda item: item[0] in ChangeResult.model_fields))
+        plain = super().to_dict(style)
+        return dict(sorted(plain.items(), key=lambda item: item[0] in ChangeResult.model_fields))
+
+
+def camel_keys(plain: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a copy of a JSON object whose keys, at every depth, are in camelCase."""
+    return {to_camel(key): _camel_value(value) for key, value in plain.items()}
+
+
+def _camel_value(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return camel_keys(value)
+    return [_camel_value(item) for item in value] if isinstance(value, list) else value

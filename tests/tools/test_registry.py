@@ -10,6 +10,7 @@ from filetools.content.version import version_of
 from filetools.errors import InvalidArgumentError
 from filetools.events.types import Event
 from filetools.facade.facade import FileToolsFacade
+from filetools.models.result import camel_keys
 from filetools.models.words import Preset
 from filetools.paths.workspace_path import ROOT
 from filetools.permissions.policy import PermissionPolicy
@@ -44,8 +45,9 @@ async def test_bad_arguments_fail_before_the_handler(
     envelope = await ToolRegistry(files).call("read_file", arguments)
     assert envelope["error_code"] == "INVALID_ARGUMENT"
     assert [event.name for event in events] == ["agent:tool:failed"]
-    assert set(envelope) == {
-        "success", "error", "error_code", "retryable", "suggested_action", "details", "attempts"
+
+    assert set(camel_keys(envelope)) == {
+        "success", "error", "errorCode", "retryable", "suggestedAction", "details", "attempts"
     }  # fmt: skip
 
 

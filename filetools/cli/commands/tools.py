@@ -139,24 +139,22 @@ Part = Mapping[str, Any]
     "context",
     ("root", "as_json"),
     examples=("filetools context", "filetools context ~/api --json", "filetools context --prompt"),
+    reads=True,
 )
 @click.argument("path", default=".", help="Any folder; by default the working folder.")
 @click.option("--prompt", is_flag=True, help="Print only the text for a prompt.")
-def context(runner: CommandRunner, path: str, *, prompt: bool) -> None:
+async def context(runner: CommandRunner, files: FileToolsFacade, path: str, *, prompt: bool) -> None:
     """Show the context that agents get about a folder, and its text for a prompt.
 
     Nothing in the folder is run or changed.
     """
     from filetools.tools.handlers.overview import overview
 
-    async def registered(files: FileToolsFacade) -> dict[str, Any]:
-        return await files.projects.run(
-            lambda registry: {"projects": registry.list_projects(), "instances": registry.instances()}
-        )
-
+    registered: dict[str, Any] = await files.projects.run(
+        lambda registry: {"projects": registry.list_projects(), "instances": registry.instances()}
+    )
     place = runner.workplace
-    base = place.folder if place.is_inside else place.root
-    found = overview(path, base=str(base), **runner.peek(registered) or {})
+    found = overview(path, base=str(place.folder if place.is_inside else place.root), **registered)
     runner.show(found, (lambda _: print_line(found["prompt"].rstrip("\n"))) if prompt else _show_context)
 
 

@@ -41,7 +41,7 @@ class BufferingRunner(CallRunner):
     def __init__(self, outer: CallRunner) -> None:
         parts = outer.parts
         self.outer = outer
-        self.held = HeldTree(parts.store, parts.workspace.key, parts.settings.max_write_bytes)
+        self.held = HeldTree(parts.store, parts.workspace.key)
         self.tracker = TransactionTracker(parts.journal, parts.tracker, self.held.is_changed)
         self.is_over = True
         self._turn = asyncio.Lock()

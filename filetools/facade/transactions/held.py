@@ -87,18 +87,16 @@ class HeldTree:
     A folder that was made, moved or removed is listed with everything in it; the disk is read below other folders only.
     """
 
-    def __init__(self, disk: Store, key: Callable[[WorkspacePath], str], limit: int) -> None:
+    def __init__(self, disk: Store, key: Callable[[WorkspacePath], str]) -> None:
         """Begin without changes.
 
         Args:
             disk: The store below.
             key: Returns the text that all spellings of a path share.
-            limit: Most bytes of a file that can be written again elsewhere.
         """
         self.disk = disk
         self.key = key
         self.lock = threading.RLock()
-        self._limit = limit
         self._began_ns = time.time_ns()
         self._inside: dict[str, dict[str, HeldEntry]] = {}
         """The changed paths by key of the folder, then by their own."""
@@ -122,7 +120,9 @@ class HeldTree:
         elif seen is not None:
             before = DiskPath(path=seen.path, stat=seen.stat, version=seen.version, content=seen.content)
         else:
-            before = _on_disk(path, self.disk.stat(path))
+            stat = self.disk.stat(path)
+            version = stat_version(stat.identity) if stat is not None and stat.type != "directory" else None
+            before = DiskPath(path=path, stat=stat, version=version)
         # Others may have removed the folder of what the transaction made.
         kind = before.kind or ("directory" if key in self._inside else None)
         return HeldEntry(path=before.path, before=before, kind=kind, origin=before if before.stat else None)
@@ -222,17 +222,6 @@ class HeldTree:
         """Return to a former state."""
         self._inside = saved
 
-    def content(self, origin: DiskPath) -> bytes:
-        """Return the bytes of a file, as they were when the transaction moved it.
-
-        Raises:
-            VersionMismatchError: Others have changed it since.
-            FileTooLargeError: It is too large to be written elsewhere.
-        """
-        content, stat = self.disk.read(origin.path, limit=self._limit)
-        refuse_changed(origin, stat)
-        return content
-
     def _listed(self, key: str) -> HeldEntry | None:
         return self._inside.get(key.rpartition("/")[0], {}).get(key)
 
@@ -240,12 +229,6 @@ class HeldTree:
 def up_to(key: str) -> Iterator[str]:
     """Yield the keys of the folders above a key, outermost first, and the key."""
     return accumulate(key.split("/"), "{}/{}".format)
-
-
-def _on_disk(path: WorkspacePath, stat: FileStat | None) -> DiskPath:
-    """Return what is at a path of the disk, without reading its bytes."""
-    version = stat_version(stat.identity) if stat is not None and stat.type != "directory" else None
-    return DiskPath(path=path, stat=stat, version=version)
 
 
 def refuse_changed(origin: DiskPath, stat: FileStat) -> None:

@@ -20,7 +20,7 @@ from filetools.changes.steps.put_back import opened
 from filetools.changes.steps.step import Step
 from filetools.changes.writing import merged_into
 from filetools.errors import InvalidPathError, PathExistsError, VersionMismatchError
-from filetools.facade.transactions.held import DiskPath, HeldEntry, HeldTree, is_same, up_to
+from filetools.facade.transactions.held import DiskPath, HeldEntry, HeldTree, is_same, refuse_changed, up_to
 from filetools.journal.seen_versions import SeenVersion
 from filetools.models.records import Actor
 from filetools.paths.workspace_path import WorkspacePath
@@ -65,7 +65,7 @@ def steps_of(parts: Parts, held: HeldTree, actor: Actor) -> list[Step]:
                     rank = 4 if before.kind == "directory" else 3
                     found.append((rank, key, _removal(parts, held, changed, actor, before)))
             elif entry.kind != "directory":
-                found += [(3, key, put) for put in _put(held, entry, actor)]
+                found += [(3, key, put) for put in _put(parts, held, entry, actor)]
             elif before.kind is None:
                 mode = None if entry.origin is None or entry.origin.mode is None else opened(entry.origin.mode)
                 found.append((0, key, MakeFolderStep(entry.path, mode)))
@@ -97,11 +97,12 @@ def _move(parts: Parts, held: HeldTree, changed: Changed, entry: HeldEntry) -> S
     return MoveFile(source.path, entry.path, overwrite=target.kind is not None, permit=permit)
 
 
-def _put(held: HeldTree, entry: HeldEntry, actor: Actor) -> Iterator[Step]:
+def _put(parts: Parts, held: HeldTree, entry: HeldEntry, actor: Actor) -> Iterator[Step]:
     before, origin, content, mode, source = entry.before, entry.origin, entry.content, entry.mode, None
     if origin is not None and not _is_at(held, entry):
         if content is None:
-            content, source = held.content(origin), origin.path
+            (content, stat), source = held.disk.read(origin.path, limit=parts.settings.max_write_bytes), origin.path
+            refuse_changed(origin, stat)
         mode = origin.mode if mode is None else mode
     if content is None:
         return
