@@ -31,8 +31,7 @@ LONGEST_PAUSE_SECONDS: Final = 0.05
 _LOST: Final = frozenset({"overflow", "limit", "failed"})
 """Reasons for a look at the whole tree that mean that hints were lost."""
 _REPLACING: Final = frozenset({"start", "asked"})
-"""Reasons to begin a look at the whole tree at once: it compares what is left of the one under way, too. Others would not let
-a look end, if they come often."""
+"""Reasons to begin a look at the whole tree at once: it compares what is left of the one under way, too."""
 _OWNER: Final = "watcher"
 
 _log = logging.getLogger(__name__)
@@ -61,6 +60,8 @@ class ForeignChanges:
         self._is_whole_wanted = False
         self._current: WholeLook | None = None
         self._finished: WholeLook | None = None
+        self._replaced: Set[str] = frozenset()
+        """Reasons for which looks were replaced since one finished: each only once, or none would ever finish."""
 
     def begin(self) -> None:
         """Have observations ask for the further looks that they need."""
@@ -142,8 +143,8 @@ class ForeignChanges:
             if due.reasons:
                 self._parts.workspace.check_alive()
             self._report_loss(due.reasons)
-            if not _REPLACING.isdisjoint(due.reasons):
-                self._current = None
+            if self._current is not None and (replacing := due.reasons & _REPLACING - self._replaced):
+                self._replaced, self._current = self._replaced | replacing, None
             if self._current is None and self._is_whole_wanted:
                 self._is_whole_wanted, self._current = False, self._parts.observer.begin_look()
             records = self._parts.observer.due(due, self._current)
@@ -153,7 +154,7 @@ class ForeignChanges:
             self._wake()
             raise
         if (whole := self._current) is not None and not whole.left:
-            self._current, self._finished = None, whole
+            self._current, self._finished, self._replaced = None, whole, frozenset()
             self._agenda.note_whole_look(time.monotonic() - whole.began_at)
         return records
 

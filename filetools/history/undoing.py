@@ -104,8 +104,8 @@ class UndoPlan(Struct, frozen=True):
             is_hidden = any(is_withheld(WorkspacePath(each)) for each in sources)
             places = [] if is_hidden else error.details.get("conflicts", [])
             conflict = UndoConflict(path=path, code=error.code, reason=error.message, numbers=[], conflicts=places)
-            known = found.setdefault((path, error.code, error.message), conflict)
-            known.numbers.extend(record.number for record in finding.records)
+            numbers = [record.number for record in finding.records]
+            found.setdefault((path, error.code, error.message), conflict).numbers.extend(numbers)
         return list(found.values())
 
     def touched(self, protected: Sequence[str]) -> list[WorkspacePath]:
@@ -267,9 +267,8 @@ def _assign(steps: Sequence[Step], findings: Sequence[UndoFinding], kind: Relati
         if finding.outcome in SETTLED:
             left.setdefault(finding.path, []).extend(record.number for record in finding.records)
     said = [{number for path in step.paths for number in left.pop(str(path), ())} for step in steps]
-    rest = {number for several in left.values() for number in several}
-    if steps and rest:
-        said[0] |= rest
+    if steps:
+        said[0].update(*left.values())
     first = min((number for several in said for number in several), default=0)
     for step, several in zip(steps, said, strict=True):
         step.undone = [Relation(kind=kind, number=number) for number in sorted(several or {first})]

@@ -199,18 +199,26 @@ async def test_a_look_that_a_call_asks_for_replaces_the_one_under_way(
     def hold(method: str, path: str) -> None:
         if method == "look_into":
             listed.append(path)
-            if len(listed) == 50:
+            if len(listed) in (50, 100, 120):
                 hang.on()
         hang(method, path)
 
-    async with ScriptedOpening(tmp_path, settings={"watch": True}, before=hold) as files:
-        await steps_until(hang.reached.is_set)
-        look = asyncio.create_task(files.look())
+    async def asked() -> asyncio.Task[object]:
+        look: asyncio.Task[object] = asyncio.create_task(files.look())
         await steps_until(lambda: inside.is_look_asked(files))
         hang.off()
-        await look
+        return look
+
+    async with ScriptedOpening(tmp_path, settings={"watch": True}, before=hold) as files:
+        await steps_until(hang.reached.is_set)
+        given_up = await asked()
+        await steps_until(lambda: len(listed) == 100)
+        given_up.cancel()
+        hang.off()
+        await steps_until(lambda: len(listed) == 120 and given_up.done())
+        await (await asked())
         await until_looked_back(files)
-        assert len(listed) == 50 + 101
+        assert len(listed) == 50 + 101 + 101  # the second call lets the look of the first one end
 
 
 async def test_a_document_follows_its_file_although_only_a_look_sees_the_change(tmp_path: Path) -> None:

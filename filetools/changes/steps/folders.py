@@ -114,15 +114,8 @@ class MakeFolderStep(Step):
         return (change,)
 
     def exchange(self, parts: Parts) -> None:
-        """Make the folder, unless another program has just made it, and set its mode.
-
-        Raises:
-            PathNotDirectoryError: Something other than a folder is there.
-        """
-        try:
-            self._is_made = parts.store.make_directory(self.path)
-        except PathExistsError as exc:
-            raise PathNotDirectoryError(self.path) from exc
+        """Make the folder, unless another program has just made it, and set its mode."""
+        self._is_made = parts.store.make_directory(self.path)
         try:
             if self._mode is not None:
                 parts.store.set_mode(self.path, self._mode, directory=True)
