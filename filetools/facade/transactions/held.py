@@ -125,7 +125,9 @@ class HeldTree:
             before = DiskPath(path=path, stat=stat, version=version)
         # Others may have removed or replaced the folder of what the transaction changed.
         kind = "directory" if key in self._inside else before.kind
-        return HeldEntry(path=before.path, before=before, kind=kind, origin=before if kind and kind == before.kind else None)
+        return HeldEntry(
+            path=before.path, before=before, kind=kind, origin=before if kind and kind == before.kind else None
+        )
 
     def names(self, path: WorkspacePath) -> list[ScanEntry]:
         """Return the names in a folder."""
