@@ -362,6 +362,8 @@ class Synchronisation:
             pause = max(_SHORTEST_PAUSE_SECONDS, 10 * (time.monotonic() - began))
             for key in [key for key in left if key not in entries or entries[key].tries]:
                 self._settle(left.pop(key), entries.get(key))
+            if await run(partial(self._context.journal.mirrors.get, mirror.place)) is None:
+                raise SyncFailedError(None, "it was removed from the root", mirror.name)
             if mirror.is_paused or not mirror.progress.is_ready:
                 raise mirror.failure()
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import logging
 import math
 import time
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -254,7 +254,7 @@ class BacklogWorker:
                 self.files.renew()
                 self.forget()
                 raise StoppedError from None
-            for entry in _newest(entries, self._retries):
+            for entry in _newest(entries):
                 self._go_on()
                 self._process(entry, files.get(entry.number))
             page = len(entries)
@@ -335,8 +335,8 @@ class BacklogWorker:
         is_followed = record is not None and record.old_path is None and is_made
         is_unknown = entry.number > 0 and not is_followed and not is_renamed
         older = self._context.journal.backlog.get(self._place, entry.key)
-        is_older = older is not None and older.number != entry.number
-        must_compare = entry.below or is_older or is_respelt or is_unknown
+        lacks_more = older is not None and (older.below or older.number != entry.number)
+        must_compare = entry.below or lacks_more or is_respelt or is_unknown
         if must_compare and is_long:
             plan = compared(self._context, self.files.store, path, self._between)
             self._process_all(plan.changes)
@@ -430,10 +430,10 @@ class BacklogWorker:
         self.files.confirm()
 
 
-def _newest(entries: Iterable[BacklogEntry], retries: Container[str]) -> Iterable[BacklogEntry]:
-    """Return the newest entry of each path in their order, with `below` set if there were others, or are in `retries`."""
+def _newest(entries: Iterable[BacklogEntry]) -> Iterable[BacklogEntry]:
+    """Return the newest entry of each path in their order, with `below` set if there were others."""
     newest: dict[str, BacklogEntry] = {}
     for entry in entries:
-        is_known = newest.pop(entry.key, None) is not None or entry.key in retries
+        is_known = newest.pop(entry.key, None) is not None
         newest[entry.key] = replace(entry, below=True) if is_known else entry
     return newest.values()

@@ -169,7 +169,7 @@ class World:
             publish=self.events.append,
             workers=self.workers,
             key=self.workspace.key,
-            **{name: options.pop(name) for name in ("notify", "excluded") if name in options},
+            **{name: options.pop(name) for name in ("notify", "excluded", "open_added") if name in options},
             settings=Settings(**{
                 "mirror_wait_seconds": PATIENCE_SECONDS, "mirror_probe_seconds": 0.05, "sync_after_seconds": 0.01,
                 **options,

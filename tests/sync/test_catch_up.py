@@ -165,6 +165,7 @@ async def test_a_refusal_that_a_probe_explains_counts_against_no_path(inner: Loc
             raise AccessDeniedError(path or ".", "read-only")
 
     async with world(tmp_path, scripted(inner, before=refuse), mirror_probe_seconds=0.001) as opened:
+        await opened.until(lambda: opened.manager.standing() == "in_sync")  # it has probed the mirror by then
         read_only.is_down = True
         assert await opened.write("a", b"1") == "pending"
         await opened.until(lambda: read_only.calls >= 8)
@@ -295,6 +296,20 @@ async def test_a_folder_that_is_made_again_before_its_deletion_is_followed_keeps
         opened.manager.wake()
         await opened.until_paid()
     assert tree(inner) == {"d": None}
+
+
+async def test_a_folder_that_was_not_compared_before_a_restart_is_compared_after_it(
+    tmp_path: Path, inner: LocalStore
+) -> None:
+    async with world(tmp_path, inner, is_started=False) as opened:
+        record = opened.make("d")
+        entry = BacklogEntry(key="d", path="d", number=record.number, below=True)
+        opened.journal.backlog.add("mirror", [entry])
+        (tmp_path / "mirror" / "d").mkdir()
+        (tmp_path / "mirror" / "d" / "former").write_bytes(b"1")
+        await opened.manager.start()
+        await opened.until_paid()
+        assert tree(inner) == {"d": None}
 
 
 async def test_the_head_counts_where_the_primary_holds_an_unrecorded_change(opened: World, inner: LocalStore) -> None:

@@ -148,6 +148,18 @@ async def test_a_mirror_that_fails_ends_a_synchronisation(tmp_path: Path, inner:
         assert [event.to_dict()["success"] for event in opened.named("sync:completed")] == [False]
 
 
+async def test_a_mirror_that_is_removed_ends_a_synchronisation(tmp_path: Path, inner: LocalStore) -> None:
+    def remove(method: str, path: str) -> None:
+        if (method, path) == ("open", "a"):
+            opened.journal.mirrors.remove("mirror")
+
+    async with world(tmp_path, scripted(inner, before=remove), open_added=lambda row: inner) as opened:
+        await opened.write("a", b"1")
+        plant(tmp_path / "mirror", {"a": b"2"})
+        with pytest.raises(SyncFailedError, match="removed from the root"):
+            await asyncio.wait_for(opened.manager.sync_all(), 60)
+
+
 async def test_a_call_that_gave_up_on_a_slow_mirror_does_not_end_a_synchronisation(
     tmp_path: Path, inner: LocalStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -129,6 +129,9 @@ def test_an_error_repeats_nothing_that_its_message_says() -> None:
         error="a\\nb is at v1", details={"path": "a\nb", "current_version": "v1", "number": 1, "tool": "edit"}
     )
     assert told == "EDIT_NOT_FOUND: a\\nb is at v1\nnumber: 1\ntool: edit"
+    for part in ("app", "src", "s", "py"):
+        assert f"\npath: {part}" in failed(error="src/app.py failed.", details={"path": part})
+    assert "path" not in failed(error="Not found: src.", details={"path": "src"})
 
 
 def test_an_editor_gets_the_text_of_a_document_once() -> None:

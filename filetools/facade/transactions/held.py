@@ -99,7 +99,7 @@ class HeldTree:
         self.lock = threading.RLock()
         self._began_ns = time.time_ns()
         self._inside: dict[str, dict[str, HeldEntry]] = {}
-        """The changed paths by key of the folder, then by their own."""
+        """The changed paths by key of the folder, then by their own; also the folders above them."""
 
     def changed(self) -> dict[str, HeldEntry]:
         """Return the entries of all changed paths by key, folders before what is in them."""
@@ -123,18 +123,28 @@ class HeldTree:
             stat = self.disk.stat(path)
             version = stat_version(stat.identity) if stat is not None and stat.type != "directory" else None
             before = DiskPath(path=path, stat=stat, version=version)
-        # Others may have removed the folder of what the transaction made.
-        kind = before.kind or ("directory" if key in self._inside else None)
-        return HeldEntry(path=before.path, before=before, kind=kind, origin=before if before.stat else None)
+        # Others may have removed or replaced the folder of what the transaction changed.
+        kind = "directory" if key in self._inside else before.kind
+        return HeldEntry(
+            path=before.path, before=before, kind=kind, origin=before if kind and kind == before.kind else None
+        )
 
     def names(self, path: WorkspacePath) -> list[ScanEntry]:
         """Return the names in a folder."""
-        inside = self._inside.get(self.key(path), {})
-        found = [ScanEntry(each.path.name, each.kind) for each in inside.values() if each.kind is not None]
-        if not self.is_changed(self.key(path)):
-            with suppress(DirectoryNotFoundError, PathNotDirectoryError):  # others may have removed it meanwhile
-                found += (each for each in self.disk.scan(path) if self.key(path.child(each.name)) not in inside)
-        return found
+        key, found = self.key(path), dict[str, ScanEntry]()
+        if not self.is_changed(key):
+            # Others may have removed or replaced this folder, or one in it that has changes below.
+            below = (each for each in self._inside if each and each.rpartition("/")[0] == key)
+            found = {each: ScanEntry(each.rpartition("/")[2], "directory") for each in below}
+            with suppress(DirectoryNotFoundError, PathNotDirectoryError):
+                for each in self.disk.scan(path):
+                    other = self.key(path.child(each.name))
+                    found[other] = ScanEntry(each.name, "directory") if other in self._inside else each
+        for other, entry in self._inside.get(key, {}).items():
+            found.pop(other, None)
+            if entry.kind is not None:
+                found[other] = ScanEntry(entry.path.name, entry.kind)
+        return [*found.values()]
 
     def stat(self, entry: HeldEntry) -> FileStat | None:
         """Return the facts of an entry."""
@@ -205,14 +215,17 @@ class HeldTree:
         wrong = before is not None and (before == "directory") is not is_folder
         key = self.key(entry.path)
         folder = key.rpartition("/")[0]
-        above = map(self._listed, up_to(folder))
-        if entry.kind and (wrong or any(each and each.before.kind not in (None, "directory") for each in above)):
+        above = [*up_to(folder)]
+        known = map(self._listed, above)
+        if entry.kind and (wrong or any(each and each.before.kind not in (None, "directory") for each in known)):
             raise InvalidArgumentError(
                 f"{entry.path} cannot take the place of something of another kind in the same transaction; delete that "
                 "first, in a transaction of its own",
                 path=entry.path,
             )
-        self._inside.setdefault(folder, {})[key] = entry
+        for each in above:
+            self._inside.setdefault(each, {})
+        self._inside[folder][key] = entry
 
     def saved(self) -> dict[str, dict[str, HeldEntry]]:
         """Return the present state, for `restore`."""

@@ -18,6 +18,8 @@ from filetools.tools.tool import AnyTool
 _EDITORS: Final = "editor"
 IN_SENTENCE: Final = ("closest", "others", "position")
 """Details for programs that the error message already contains."""
+_WHOLE: Final = r"(?<![\w./-]){}(?![\w/-]|\.\w)"
+"""Finds a name or version, but not as a part of a longer one."""
 
 
 def shown(tool: AnyTool, envelope: Mapping[str, Any], limits: TextLimits, *, structured: bool = False) -> ShownCall:
@@ -86,7 +88,8 @@ def repair_lines(envelope: Mapping[str, Any]) -> Iterator[str]:
         fact = value if isinstance(value, str) else printable_json(value)
         if name == "path":
             fact = printable(fact)
-        if isinstance(value, str) and fact in envelope["error"]:
+        error = envelope["error"]
+        if isinstance(value, str) and fact in error and re.search(_WHOLE.format(re.escape(fact)), error):
             continue  # the message says it
         yield f"{name}:\n{fact.rstrip()}" if "\n" in fact else f"{name}: {fact}"
 

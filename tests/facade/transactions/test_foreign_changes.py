@@ -55,3 +55,14 @@ async def test_a_link_goes_when_its_folder_is_deleted_and_made_anew(tmp_path: Pa
         await changes.delete_directory("d", recursive=True)
         await changes.create_file("d/new.txt", "new\n")
     assert (os.listdir(root / "d"), (root / "a.txt").read_text()) == (["new.txt"], "a\n")
+
+
+async def test_what_is_written_in_a_folder_that_others_remove_moves_with_the_folder_above(tmp_path: Path) -> None:
+    root = tmp_path / "root"
+    (root / "d/s").mkdir(parents=True)
+    settings = {"durability": "relaxed", "watch": False}
+    async with filetools.open(root, settings=settings) as files, files.transaction() as changes:
+        await changes.create_file("d/s/new.txt", "new\n")
+        (root / "d/s").rmdir()
+        await changes.move_file("d", "e")
+    assert [str(each.relative_to(root)) for each in sorted(root.glob("[de]/**/*"))] == ["e/s", "e/s/new.txt"]
