@@ -127,7 +127,6 @@ def fold(state: Path) -> None:
     say("begin")
     try:
         database_of(journal).checkpoint(at_least_bytes=0)
-        say("folded")
     except FileToolsError as exc:
         say("failed", exc.code, type(exc).__name__)
     save(journal, "small", b"1")
