@@ -7,7 +7,7 @@ import os
 import secrets
 import shutil
 from collections.abc import Callable, Mapping
-from contextlib import AsyncExitStack, closing
+from contextlib import AsyncExitStack, closing, suppress
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -20,7 +20,7 @@ from filetools.changes.read_tracker import ReadTracker
 from filetools.changes.runner import CallRunner
 from filetools.content.identity_cache import IdentityCache
 from filetools.editors.documents import Documents
-from filetools.errors import AccessDeniedError, DiskFullError, InvalidArgumentError, NoStateError
+from filetools.errors import AccessDeniedError, DiskFullError, FileToolsError, InvalidArgumentError, NoStateError
 from filetools.events.bus import EventBus
 from filetools.events.notifier import Notifier
 from filetools.facade.background.background_tasks import BackgroundTasks
@@ -183,6 +183,7 @@ class Opening:
         self._stack.push_async_callback(workers.seal)
         actor = Actor(kind="agent", id=f"actor-{secrets.token_hex(4)}")
         parts.tracker.end_with_process(actor)
+        self._stack.push_async_callback(partial(_forget_ephemeral, parts))
         feed = Feed(parts)
         runner = CallRunner(parts, feed.wake, SessionCheckpoints().before_change)
         background = BackgroundTasks(runner, feed, notifier, state.directory)
@@ -284,6 +285,12 @@ class Opening:
         part = await workers.run(build)
         self._stack.push_async_callback(partial(workers.run_last, part.close))
         return part
+
+
+async def _forget_ephemeral(parts: Parts) -> None:
+    """Forget what actors with random names have read: the names never recur, so their texts need not be kept."""
+    with suppress(FileToolsError):
+        await parts.workers.run(parts.tracker.forget_ephemeral)
 
 
 def _is_not_mirrored(rules: ExcludeRules, path: str, is_directory: bool) -> bool:

@@ -5,8 +5,8 @@ result contains text of others that the actor has not seen; it stands for the ba
 is that of its newest row.
 
 Rows are kept in memory and saved to the journal within a second, or when the workspace closes. So are texts that nothing
-else keeps. If no other process can have the actor, both stay in memory. If the text of a base is gone, a write that needs it
-for a merge is refused.
+else keeps, unless no other process can have the actor: these stay in memory. If the text of a base is gone, a write that
+needs it for a merge is refused.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from filetools.models.records import (
 from filetools.paths.workspace_path import WorkspacePath
 
 MOST_ACTORS: Final = 1000
-"""Actors in memory; beyond it the least recently active one is dropped, and loaded from the journal when it returns."""
+"""Actors in memory; the least recently active one is dropped, and loaded from the journal when it returns."""
 LARGEST_TEXT_BYTES: Final = 1024 * 1024
 """Larger texts are not kept for seen versions alone."""
 REFRESH_SECONDS: Final = 60.0
@@ -190,8 +190,14 @@ class ReadTracker:
             self.forget(actor, known)
 
     def end_with_process(self, actor: Actor) -> None:
-        """Declare that no other process can have this actor, so that its rows and texts can stay in memory."""
+        """Declare that no other process can have this actor, so that its texts can stay in memory."""
         self._ephemeral.add(owner_of(actor))
+
+    def forget_ephemeral(self) -> None:
+        """Delete the rows of such actors from the journal; call it in a worker thread, after the last `save`."""
+        known = [owner for owner in self._ephemeral if owner in self._actors]
+        if known:
+            self._journal.seen_versions.forget(known)
 
     def move(self, actor: Actor, key: str, new_key: str) -> None:
         """Move the rows of a path that the actor has moved, replacing those of the target."""
@@ -249,7 +255,7 @@ class ReadTracker:
                 self._unsaved = []
             try:
                 self._journal.contents.keep_read(texts)
-                self._journal.seen_versions.save(row for row in rows if row[0] not in self._ephemeral)
+                self._journal.seen_versions.save(rows)
             except BaseException:
                 with self._lock:
                     self._unsaved[:0] = rows
@@ -257,10 +263,9 @@ class ReadTracker:
             with self._lock:
                 for version in texts:
                     self._waiting.release(version)
-                kept = self._ephemeral.union(owner for owner, _, _ in self._unsaved)
-                surplus = max(0, len(self._actors) - MOST_ACTORS)
-                for owner in [each for each in self._actors if each not in kept][:surplus]:
-                    del self._actors[owner]
+                busy = {owner for owner, _, _ in self._unsaved}
+                while len(self._actors) > MOST_ACTORS and next(iter(self._actors)) not in busy:
+                    self._actors.popitem(last=False)
 
     def _add(
         self,

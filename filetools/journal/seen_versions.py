@@ -77,6 +77,10 @@ class SeenVersions(TableAccess):
             # Unsynced: after a power cut an actor knows less, and a stale write is refused instead of merged.
             self._database.write(partial(_save, several), durable=False)
 
+    def forget(self, owners: Iterable[str]) -> None:
+        """Drop all rows of some actors."""
+        self._database.change("DELETE FROM seen_versions WHERE owner = ?", [(owner,) for owner in owners])
+
 
 def _save(changes: list[tuple[str, str, SeenVersion | None]], connection: Connection) -> None:
     for owner, key, row in changes:

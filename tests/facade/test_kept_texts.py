@@ -52,9 +52,15 @@ async def test_texts_of_openings_that_are_over_are_not_kept_for_their_actors(tmp
         assert await kept_bytes(files) <= LIMIT
 
 
-async def test_the_base_of_an_actor_outlives_all_that_others_write_and_is_merged_on(tmp_path: Path) -> None:
+@pytest.mark.parametrize("ephemeral", [False, True])
+async def test_the_base_of_an_actor_outlives_all_that_others_write_and_is_merged_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ephemeral: bool
+) -> None:
+    monkeypatch.setattr(
+        "filetools.changes.read_tracker.MOST_HELD_BYTES", 0
+    )  # an ephemeral actor's texts stay in memory
     async with filetools.open(tmp_path, settings=RELAXED) as files:
-        alice, bob = files.for_actor(ALICE), files.for_actor(BOB)
+        alice, bob = files.for_actor(ALICE), files.for_actor(BOB, ephemeral=ephemeral)
         await alice.write_file("a.txt", text(0))
         known = str((await bob.read_file("a.txt")).content)
         for number in range(60):

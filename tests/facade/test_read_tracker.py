@@ -419,12 +419,9 @@ async def test_another_process_merges_on_what_its_actor_has_read_in_this_one(tmp
     assert (tmp_path / "a.txt").read_text() == changed(changed(TEN_LINES, 2, "person"), 9, "bob")
 
 
-async def test_what_an_ephemeral_actor_has_seen_is_known_until_the_end(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_what_an_ephemeral_actor_has_seen_is_forgotten_at_the_end(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text(TEN_LINES)
     alice = Actor(kind="agent", id="alice", session="process-1")
-    monkeypatch.setattr("filetools.changes.read_tracker.MOST_ACTORS", 1)
     async with filetools.open(tmp_path, settings=RELAXED) as files:
         await files.for_actor(alice, ephemeral=True).read_file("a.txt")
         await files.for_actor(BOB).read_file("a.txt")
