@@ -51,7 +51,6 @@ _FREE: Final = (
     "DELETE FROM tree WHERE kind = 'absent' AND key IN (SELECT key FROM tree_aside WHERE deletion = ?1) AND number IN"
     " (0, (SELECT number FROM tree_aside AS former WHERE deletion = ?1 AND former.key = tree.key))"
 )
-_RETURN: Final = f"INSERT OR IGNORE INTO tree SELECT {TREE_COLUMNS} FROM tree_aside WHERE deletion = ?"
 _MOVE_DOCUMENT: Final = "UPDATE OR IGNORE documents SET key = ?, path = ? WHERE {} = ?"
 
 
@@ -233,7 +232,10 @@ def _move_heads(connection: Connection, change: Change, number: int) -> None:
     if change.operation is Operation.CREATE_DIRECTORY:
         if change.compensates is not None:  # the deletion is set back
             connection.execute(_FREE, (change.compensates,))
-            connection.execute(_RETURN, (change.compensates,))
+            connection.execute(
+                f"INSERT OR IGNORE INTO tree SELECT {TREE_COLUMNS} FROM tree_aside WHERE deletion = ?",
+                (change.compensates,),
+            )
         put_folder(connection, change.key, change.path, is_new=change.compensates is None)
     if change.operation in _HEADLESS or change.aside or change.buffered:
         return

@@ -43,8 +43,6 @@ _UNFINISHED: Final = f"{DATABASE_NAME}.new"
 _PATH_ONLY: Final[int | None] = getattr(os, "O_PATH", None)
 SURE_AFTER_NS: Final = 3_000_000_000
 """Age of a directory's change time from which on every later change shows, even on the coarsest file-system clock."""
-_TIMES_TELL: Final = os.name != "nt"
-"""On Windows the time of change of a directory is the time of its birth."""
 
 
 def has_database(directory: Path) -> bool:
@@ -257,7 +255,8 @@ class Identities:
                 raise StateDamagedError("the journal's database or its gate was replaced while open")
         except (FileNotFoundError, NotADirectoryError) as exc:
             raise StateDamagedError("the journal's database, its gate or its directory has vanished") from exc
-        is_sure = _TIMES_TELL and time.time_ns() - found.st_ctime_ns > SURE_AFTER_NS
+        # On Windows the time of change of a directory is the time of its birth.
+        is_sure = os.name != "nt" and time.time_ns() - found.st_ctime_ns > SURE_AFTER_NS
         self._checked = state if is_sure else None
 
 
