@@ -60,13 +60,13 @@ async def test_a_link_goes_when_its_folder_is_deleted_and_made_anew(tmp_path: Pa
 
 async def test_a_folder_made_anew_shows_nothing_that_others_put_into_the_former_one(tmp_path: Path) -> None:
     (tmp_path / "d").mkdir()
-    async with filetools.open(tmp_path, settings={"durability": "relaxed", "watch": False}) as files:
-        async with files.transaction() as changes:
-            await changes.delete_directory("d")
-            await changes.create_directory("d")
-            (tmp_path / "d/theirs").write_text("theirs")
-            assert (await changes.list_files("d")).entries == []
-            await refused("FILE_NOT_FOUND", changes.read_file("d/theirs"))
+    settings = {"durability": "relaxed", "watch": False}
+    async with filetools.open(tmp_path, settings=settings) as files, files.transaction() as changes:
+        await changes.delete_directory("d")
+        await changes.create_directory("d")
+        (tmp_path / "d/theirs").write_text("theirs")
+        assert (await changes.list_files("d")).entries == []
+        await refused("FILE_NOT_FOUND", changes.read_file("d/theirs"))
     assert (tmp_path / "d/theirs").read_text() == "theirs"
 
 
