@@ -17,6 +17,7 @@ from typing import Final
 from msgspec import Struct
 
 from filetools.app.trust import REPOSITORY, claim, folders_of, is_anothers, own_folder, refuse_owner, write_whole
+from filetools.durable import sync_directory
 from filetools.errors import (
     AccessDeniedError,
     FileToolsError,
@@ -26,7 +27,7 @@ from filetools.errors import (
     StateDamagedError,
     StateElsewhereError,
 )
-from filetools.journal.storage.birth import DATABASE_NAME, POSITION_FILE, sync_directory
+from filetools.journal.storage.birth import DATABASE_NAME, POSITION_FILE
 from filetools.models.words import STATE_DIRECTORY, STATE_PATH
 from filetools.paths.explain import translate
 from filetools.settings import read_of_tree

@@ -13,14 +13,14 @@ import secrets
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
-from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
 from filelock import FileLock
 
+from filetools.durable import sync_directory, write_atomically
 from filetools.errors import AccessDeniedError, StateUntrustedError
-from filetools.journal.storage.birth import DATABASE_NAME, MARK_FILE, PARTS, connect, keep_mark, mark_of, sync_directory
+from filetools.journal.storage.birth import DATABASE_NAME, MARK_FILE, PARTS, connect, keep_mark, mark_of
 from filetools.models.words import STATE_DIRECTORY
 from filetools.settings import user_directory
 
@@ -244,13 +244,5 @@ def _no_user_directory(error: OSError) -> AccessDeniedError:
 
 def write_whole(file: Path, content: bytes, *, mode: int = 0o600) -> None:
     """Write a file durably and atomically, with a mode that the umask narrows; by default only the user can read it."""
-    temporary = file.with_name(f".filetools-{secrets.token_hex(8)}")  # a suffix could make a long name too long
-    try:
-        with open(temporary, "xb", opener=partial(os.open, mode=mode)) as opened:
-            opened.write(content)
-            opened.flush()
-            os.fsync(opened.fileno())
-        temporary.replace(file)
-    finally:
-        temporary.unlink(missing_ok=True)
+    write_atomically(file, content, mode=mode)
     sync_directory(file.parent)

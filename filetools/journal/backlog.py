@@ -42,7 +42,8 @@ _LACKING: Final = (
     f" UNION SELECT CAST(old_key AS BLOB), CAST(old_path AS BLOB) FROM records WHERE +old_key IS NOT NULL AND {_ABOVE}"
     " UNION SELECT key, path FROM behind WHERE mirror = :mirror"
 )
-_COUNT: Final = f"SELECT count(DISTINCT key) FROM ({_LACKING})"
+COUNT_LACKING: Final = f"SELECT count(DISTINCT key) FROM ({_LACKING})"
+"""Number of paths that `:mirror` may lack."""
 # A folder whose contents must be compared is marked so until the mirror has the folder. The entry of an unapplied change
 # survives a comparison: only a recorded deletion removes a folder with its contents.
 _ADD: Final = (
@@ -63,7 +64,7 @@ _ADVANCE: Final = (
 )
 MAX_TRIES: Final = 5
 """Refusals after which a path is left until an explicit synchronisation."""
-_SELECT_MIRROR: Final = "SELECT place, identity, position, is_filled, root FROM mirrors"
+SELECT_MIRRORS: Final = "SELECT place, identity, position, is_filled, root FROM mirrors ORDER BY place"
 
 
 class BacklogEntry(Struct, frozen=True, kw_only=True):
@@ -164,7 +165,7 @@ class Backlog(TableAccess):
 
     def count(self, mirror: str) -> int:
         """Number of paths that a mirror may lack."""
-        return int(self._database.row(_COUNT, {"mirror": mirror})[0])
+        return int(self._database.row(COUNT_LACKING, {"mirror": mirror})[0])
 
     def is_filling(self, mirror: str) -> bool:
         """True if a mirror lacks something from before it followed records, or that a comparison found."""
@@ -224,7 +225,7 @@ class Mirrors(TableAccess):
 
     def all(self) -> list[MirrorRow]:
         """Return every registered mirror, attached or not."""
-        return [MirrorRow(*row) for row in self._database.rows(f"{_SELECT_MIRROR} ORDER BY place", ())]
+        return [MirrorRow(*row) for row in self._database.rows(SELECT_MIRRORS)]
 
     def renew(self, row: MirrorRow) -> None:
         """Give a mirror a new identity of the same line, not filled, unless it has changed since `row` was read."""
@@ -250,12 +251,6 @@ class Mirrors(TableAccess):
     def _change(self, statement: str, values: tuple[Any, ...]) -> None:
         # Synced: with the former identity, a folder that lacks later changes would count as filled after a power cut.
         self._database.change(statement, [values], durable=True)
-
-
-def backlog_counts(connection: Connection) -> dict[MirrorRow, int]:
-    """Return the mirrors of a root, and the number of paths that each may lack."""
-    rows = [MirrorRow(*row) for row in connection.execute(f"{_SELECT_MIRROR} ORDER BY place").fetchall()]
-    return {row: connection.execute(_COUNT, {"mirror": row.place}).fetchone()[0] for row in rows}
 
 
 def _entry(row: tuple[Any, ...]) -> BacklogEntry:

@@ -29,7 +29,6 @@ _SELECT: Final = f"SELECT {_COLUMNS} FROM checkpoints WHERE name IS NOT NULL"
 _NUMBER: Final = "SELECT coalesce((SELECT CAST(value AS INTEGER) FROM meta WHERE name = 'snapshot'), 0)"
 _IN_SNAPSHOT: Final = "first <= ?1 AND (last IS NULL OR last >= ?1)"
 _TREE: Final = f"SELECT key, path, kind, size, mode, {VERSION_TEXT} FROM snapshot_rows WHERE {_IN_SNAPSHOT}"
-_LACKING: Final = f"{_TREE} AND lacks"
 _SCOPE: Final = f"SELECT {VERSION_TEXT} FROM snapshot_rows WHERE key = '' AND {_IN_SNAPSHOT}"
 _FACTS: Final = "({0}.path, {0}.kind, {0}.size, {0}.mode, {0}.version)"
 _DIFFERING: Final = (
@@ -136,7 +135,7 @@ class Checkpoints(TableAccess):
             is_whole = not is_kept or connection.execute(_SCOPE, (number,)).fetchone() != (scope,)
             before = {key: SnapshotRow(*row) for key, _, *row in connection.execute(_BEFORE, (number, is_whole))}
             rows = connection.execute(_NOW, (number, is_whole)).fetchall()
-            lacking = {key: SnapshotRow(*row) for key, *row in connection.execute(_LACKING, (number,))}
+            lacking = {key: SnapshotRow(*row) for key, *row in connection.execute(f"{_TREE} AND lacks", (number,))}
         return Comparison(
             position=position, snapshot=number, is_whole=is_whole, before=before,
             now={key: SnapshotRow(*row) for key, _, *row in rows},
@@ -236,7 +235,13 @@ def _begin(found: Comparison, ended: Tree, added: Tree, connection: Connection) 
     connection.executemany(
         "UPDATE snapshot_rows SET last = ? WHERE key = ? AND last IS NULL", [(snapshot - 1, key) for key in ended]
     )
-    connection.executemany(_ADD_ROW, ((key, *_values(row), snapshot) for key, row in added.items()))
+    connection.executemany(
+        _ADD_ROW,
+        (
+            (key, row.path, row.kind, row.size, row.mode, row.version and digest_of(row.version), snapshot)
+            for key, row in added.items()
+        ),
+    )
     totals = connection.execute(_TOTALS).fetchone()
     connection.execute(
         f"INSERT INTO checkpoints ({_COLUMNS}) VALUES (NULL,?,?,?,?,?,?,0)",
@@ -276,10 +281,6 @@ def readable(rows: Tree) -> Tree:
 def _differing(rows: Tree, others: Tree) -> dict[str, SnapshotRow]:
     """Return the rows that others do not have as they are."""
     return {key: row for key, row in rows.items() if others.get(key) != row}
-
-
-def _values(row: SnapshotRow) -> tuple[Any, ...]:
-    return (row.path, row.kind, row.size, row.mode, None if row.version is None else digest_of(row.version))
 
 
 def _checkpoint(row: tuple[Any, ...]) -> Checkpoint:

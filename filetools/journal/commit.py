@@ -42,19 +42,15 @@ from filetools.journal.tree_rows import (
 from filetools.models.records import DIRECTORY_REMOVALS, EXTERNAL, WITHOUT_BYTES, Actor, ChangeRecord, Operation
 
 _TAKING_AWAY: Final = (Operation.DELETE, Operation.MOVE, *DIRECTORY_REMOVALS)
-_ARRIVALS: Final = (Operation.CREATE, Operation.MOVE)
 _HEADLESS: Final = (*DIRECTORY_REMOVALS, Operation.CREATE_DIRECTORY, *WITHOUT_BYTES)
 _ABORT: Final = (
     "UPDATE records SET state = 'aborted' WHERE number = ? AND state != 'aborted'"
     " RETURNING operation, key, batch, old_key, old_path"
 )
-_UNREAD: Final = "SELECT 1 FROM tree WHERE key >= ? AND key < ? AND kind = 'file' AND version IS NULL LIMIT 1"
-"""Files below a folder that were never read."""
 _FREE: Final = (
     "DELETE FROM tree WHERE kind = 'absent' AND key IN (SELECT key FROM tree_aside WHERE deletion = ?1) AND number IN"
     " (0, (SELECT number FROM tree_aside AS former WHERE deletion = ?1 AND former.key = tree.key))"
 )
-_RETURN: Final = f"INSERT OR IGNORE INTO tree SELECT {TREE_COLUMNS} FROM tree_aside WHERE deletion = ?"
 _MOVE_DOCUMENT: Final = "UPDATE OR IGNORE documents SET key = ?, path = ? WHERE {} = ?"
 
 
@@ -182,7 +178,8 @@ class ObservedChanges:
             return 0
         old_path, old_key = old or (None, None)
         if operation is Operation.DELETE_DIRECTORY:
-            is_unknown = self._connection.execute(_UNREAD, bounds_below(key)).fetchone() is not None
+            unread = "SELECT 1 FROM tree WHERE key >= ? AND key < ? AND kind = 'file' AND version IS NULL LIMIT 1"
+            is_unknown = self._connection.execute(unread, bounds_below(key)).fetchone() is not None
         else:
             is_unknown = before is None and operation in (Operation.MODIFY, Operation.DELETE)
         change = Change(
@@ -235,13 +232,16 @@ def _move_heads(connection: Connection, change: Change, number: int) -> None:
     if change.operation is Operation.CREATE_DIRECTORY:
         if change.compensates is not None:  # the deletion is set back
             connection.execute(_FREE, (change.compensates,))
-            connection.execute(_RETURN, (change.compensates,))
+            connection.execute(
+                f"INSERT OR IGNORE INTO tree SELECT {TREE_COLUMNS} FROM tree_aside WHERE deletion = ?",
+                (change.compensates,),
+            )
         put_folder(connection, change.key, change.path, is_new=change.compensates is None)
     if change.operation in _HEADLESS or change.aside or change.buffered:
         return
     if change.old_key is not None and change.old_key != change.key:
         _move_file(connection, change.old_key, change.key, change.path)
-    if change.after is None and change.operation in _ARRIVALS:
+    if change.after is None and change.operation in (Operation.CREATE, Operation.MOVE):
         # The bytes of this file are unknown: the next look finds it as a file that was never recorded.
         connection.execute("DELETE FROM tree WHERE key = ? AND kind IN ('file', 'absent')", (change.key,))
     else:

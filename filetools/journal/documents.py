@@ -8,18 +8,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from typing import Any, Final, Literal, TypeVar
+from typing import Any, Final, Literal
 
 from msgspec import Struct, convert, structs, to_builtins
 
 from filetools.content.editing.text_edits import TextEdit
 from filetools.content.formats import TextFormat
 from filetools.journal.storage.contents import digest_of, version_from
-from filetools.journal.storage.database import Connection, Database
+from filetools.journal.storage.database import Connection, T, TableAccess
 from filetools.journal.tree_rows import bounds_below
 from filetools.models.records import Actor
-
-T = TypeVar("T")
 
 KEPT_EDITS: Final = 1000
 """Edits kept of one document, so that text typed on an older version can be rebased onto the newest."""
@@ -112,12 +110,8 @@ class ChangedDocuments(Struct, frozen=True, kw_only=True):
     """Ids of documents closed since; None if `documents` lists all that are open."""
 
 
-class DocumentTable:
+class DocumentTable(TableAccess):
     """Open documents of an embedded journal."""
-
-    def __init__(self, database: Database, on_visible: Callable[[], None]) -> None:
-        self._database = database
-        self._on_visible = on_visible
 
     def all(self, key: str = "") -> list[Document]:
         """Return the open documents at the path of a key and below it, without their texts; by default all of them."""

@@ -17,6 +17,7 @@ from typing import Final, NamedTuple
 from msgspec import Struct
 
 from filetools.content.version import version_of
+from filetools.durable import sync_directory
 from filetools.errors import DiskFullError, FileToolsError, StateUntrustedError
 from filetools.journal.backlog import Backlog, Mirrors
 from filetools.journal.checkpoints import Checkpoints, next_number
@@ -25,7 +26,7 @@ from filetools.journal.documents import DOCUMENT_COLUMNS, Document, DocumentTabl
 from filetools.journal.records import RECORD_COLUMNS, Change, History, Marks, records_from
 from filetools.journal.retention import Retention
 from filetools.journal.seen_versions import SeenVersions
-from filetools.journal.storage.birth import DATABASE_NAME, boot_id, file_id, mark_of, sync_directory
+from filetools.journal.storage.birth import DATABASE_NAME, file_id, mark_of
 from filetools.journal.storage.contents import LARGEST_ROW_BYTES, BlobFolder, Contents, digest_of, version_from
 from filetools.journal.storage.database import TRANSLATED, Connection, Database
 from filetools.journal.storage.schema import FIRST_PENDING, IS_MOVING, NEWEST
@@ -33,6 +34,7 @@ from filetools.journal.table import Table
 from filetools.journal.tree_rows import TreeIndex, TreeTable
 from filetools.models.records import Actor, ChangeRecord, Operation, RecordState
 from filetools.models.words import Durability
+from filetools.processes import boot_id
 
 _log = logging.getLogger(__name__)
 Records = tuple[ChangeRecord, ...]
@@ -332,8 +334,7 @@ def _confirmed_epoch(database: Database, durability: Durability, connection: Con
     relaxed = "relaxed" if "relaxed" in (durability, meta.get("durability")) and not lost_tail else durability
     wanted = {"epoch": epoch, "boot": boot, "durability": relaxed, "inode": found}
     changed = [(name, value) for name, value in wanted.items() if meta.get(name) != value]
-    if changed:
-        connection.executemany("INSERT OR REPLACE INTO meta (name, value) VALUES (?, ?)", changed)
+    connection.executemany("INSERT OR REPLACE INTO meta (name, value) VALUES (?, ?)", changed)
     if meta.get("boot") != boot:
         # A power cut may have undone unsynced ones in the files: until each is restored, its head counts as not applied.
         connection.execute("INSERT OR REPLACE INTO meta VALUES ('power_cut', ?)", (str(issued),))

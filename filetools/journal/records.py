@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Final, Literal
 
@@ -184,12 +184,8 @@ _IDENTIFY: Final = (
 )
 
 
-class Marks:
+class Marks(TableAccess):
     """Marks of an embedded journal."""
-
-    def __init__(self, database: Database, on_visible: Callable[[], None]) -> None:
-        self._database = database
-        self._on_visible = on_visible
 
     def applied(self, numbers: Iterable[int], identities: Mapping[str, Identity] = MappingProxyType({})) -> None:
         """Mark records as applied, except those that are already marked.
@@ -287,7 +283,6 @@ _PATHS_OF: Final = (
 )
 
 
-_IS_DONE: Final = "state IN ('applied', 'buffer') AND operation != 'found'"
 _CONDITIONS: Final = {
     "numbers": "number IN (SELECT value FROM json_each(:numbers))",
     "kind": "actor_kind = :kind",
@@ -351,7 +346,10 @@ class History(TableAccess):
         conditions = " AND ".join(_CONDITIONS[name] for name in given)
         first, last = bounds_below(wanted.key or "")
         values = {"numbers": json.dumps(wanted.numbers), "first": first, "last": last, "limit": limit}
-        query = f"{SELECT_RECORD} WHERE {_IS_DONE} AND {conditions} ORDER BY number DESC LIMIT :limit"
+        query = (
+            f"{SELECT_RECORD} WHERE state IN ('applied', 'buffer') AND operation != 'found' AND {conditions}"
+            " ORDER BY number DESC LIMIT :limit"
+        )
         return records_from(self._database, query, given | values)
 
     def of_file(

@@ -24,8 +24,6 @@ _DOOMED: Final = (
     "SELECT owner, key, version, time FROM (SELECT owner, key, version, time,"
     " row_number() OVER (PARTITION BY owner ORDER BY time DESC) AS place FROM seen_versions) WHERE time <= ? OR place > ?"
 )
-# A row recorded again since the query has another time, and stays.
-_REMOVE: Final = "DELETE FROM seen_versions WHERE owner = ? AND key = ? AND version = ? AND time = ?"
 _HEADS: Final = (
     "SELECT heads.key, heads.path, heads.version, actor_kind, actor_id, session FROM heads"
     " JOIN records ON records.number = heads.number"
@@ -103,4 +101,8 @@ def tidy_seen_versions(database: Database, oldest_kept: float) -> None:
         database: The database.
         oldest_kept: Time of the oldest row to keep; seconds since the epoch.
     """
-    database.change(_REMOVE, database.rows(_DOOMED, (oldest_kept, MOST_SEEN)))
+    database.change(
+        # A row recorded again since the query has another time, and stays.
+        "DELETE FROM seen_versions WHERE owner = ? AND key = ? AND version = ? AND time = ?",
+        database.rows(_DOOMED, (oldest_kept, MOST_SEEN)),
+    )

@@ -9,21 +9,16 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 from msgspec import Struct
 
 from filetools.journal.storage.contents import IS_FREE, UNSYNCED, digest_of, version_from
-from filetools.journal.storage.database import Connection, Database
+from filetools.journal.storage.database import Connection, Database, T
 
-T = TypeVar("T")
-
-LARGEST_KEY: Final = "\U0010ffff"
 _FREE: Final = f"UPDATE contents SET used = {UNSYNCED} WHERE hash = ? AND used = 0 AND {IS_FREE}"
 _COLUMNS: Final = "key, value, version, size, used, revision"
 _SELECT: Final = f"SELECT {_COLUMNS} FROM rows WHERE space = ?"
-_REVISIONS: Final = "SELECT key, revision FROM rows WHERE space = ? AND key IN (SELECT value FROM json_each(?))"
-_REMOVE: Final = "DELETE FROM rows WHERE space = ? AND key = ?"
 _PUT: Final = f"INSERT OR REPLACE INTO rows (space, {_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?)"
 _HELD: Final = (
     "SELECT coalesce(sum(size), 0) FROM"
@@ -95,7 +90,8 @@ class Table:
     def scan(self, prefix: str = "") -> list[TableRow]:
         """Return the rows whose keys begin with a prefix, in the order of their keys."""
         query = f"{_SELECT} AND key >= ? AND key < ? ORDER BY key"
-        return [_row(row) for row in self._database.rows(query, (self._space, prefix, prefix + LARGEST_KEY))]
+        # The greatest character.
+        return [_row(row) for row in self._database.rows(query, (self._space, prefix, f"{prefix}\U0010ffff"))]
 
     def release(self, keep_bytes: int, *, unused_since: float) -> None:
         """Release bytes of rows until all keep at most so many, and remove old rows that have lost theirs.
@@ -113,11 +109,13 @@ class Table:
         )
 
     def _put(self, rows: Sequence[TableRow], connection: Connection) -> bool:
+        query = "SELECT key, revision FROM rows WHERE space = ? AND key IN (SELECT value FROM json_each(?))"
         keys = json.dumps([row.key for row in rows])
-        known = dict(connection.execute(_REVISIONS, (self._space, keys)).fetchall())
+        known = dict(connection.execute(query, (self._space, keys)).fetchall())
         if any(row.revision != known.get(row.key, 0) for row in rows):
             return False
-        connection.executemany(_REMOVE, [(self._space, row.key) for row in rows if row.is_gone])
+        gone = [(self._space, row.key) for row in rows if row.is_gone]
+        connection.executemany("DELETE FROM rows WHERE space = ? AND key = ?", gone)
         for row in rows:
             if not row.is_gone:
                 version = None if row.version is None else digest_of(row.version)

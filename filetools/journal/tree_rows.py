@@ -55,7 +55,6 @@ _IGNORE_FILES: Final = (
     f"SELECT 1 FROM records WHERE number > ? AND (path = '{IGNORE_FILE}' OR path LIKE '%/{IGNORE_FILE}'"
     f" OR old_path = '{IGNORE_FILE}' OR old_path LIKE '%/{IGNORE_FILE}') LIMIT 1"
 )
-_UNRESTORED: Final = "SELECT 1 FROM unrestored WHERE number = ?"
 _KNOWN: Final = "SELECT key, path, kind, device, inode, size, mtime, ctime FROM tree WHERE kind <> 'absent' AND"
 # An update rewrites each index with a column that it names; the folder follows from the key.
 _UPDATED: Final = ", ".join(f"{name} = excluded.{name}" for name in TREE_COLUMNS.split(", ")[2:])
@@ -183,7 +182,8 @@ class TreeTable:
 
     def is_settled(self, row: TreeRow) -> bool:
         """True if a row is applied, and not to be restored after a power cut."""
-        return row.applied and self._connection.execute(_UNRESTORED, (row.number,)).fetchone() is None
+        query = "SELECT 1 FROM unrestored WHERE number = ?"
+        return row.applied and self._connection.execute(query, (row.number,)).fetchone() is None
 
     def at(self, path: str) -> TreeRow | None:
         """Return the row of a path, in any spelling."""

@@ -24,6 +24,8 @@ READ_FLAGS: Final = os.O_RDONLY | O_NONBLOCK | O_NOCTTY | SAFE_FLAGS
 """Never waits for a pipe or a device."""
 FOLDER_FLAGS: Final = os.O_RDONLY | O_DIRECTORY | SAFE_FLAGS
 NEW_FILE_FLAGS: Final = os.O_CREAT | os.O_EXCL | os.O_WRONLY | SAFE_FLAGS
+OPEN_OR_NEW: Final = os.O_RDWR | os.O_CREAT | SAFE_FLAGS
+"""Opens a file, and makes it if it is missing."""
 
 
 class Obstacle(Struct, frozen=True):

@@ -15,8 +15,8 @@ from msgspec.structs import replace
 from filetools.errors import FileToolsError, InvalidArgumentError, ProjectExistsError, ProjectNotFoundError
 from filetools.events.types import Event, InstanceChanged, ProjectCreated, ProjectDeleted, ProjectUpdated
 from filetools.journal.table import Table, TableRow
+from filetools.processes import is_alive, process_mark
 from filetools.project.folder import folder_path, is_folder, is_within, real_path, short_path
-from filetools.stores.processes import is_alive, process_mark
 
 WORKING_SECONDS: Final = 10.0
 """Time after a call during which an instance counts as working."""

@@ -14,7 +14,7 @@ from filetools.content.version import version_of
 from filetools.errors import FileToolsError, InvalidArgumentError, RunNotFoundError
 from filetools.journal.table import Table, TableRow
 from filetools.models.records import Actor
-from filetools.stores.processes import is_alive, process_mark
+from filetools.processes import is_alive, process_mark
 
 RunStatus = Literal["running", "completed", "failed", "cancelled"]
 MOST_RUNS: Final = 1000

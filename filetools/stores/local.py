@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from filetools.content.identity_cache import CLOCK_TICK_NS, tick_of
+from filetools.durable import sync_descriptor
 from filetools.errors import (
     AccessDeniedError,
     ChangedMeanwhileError,
@@ -49,7 +50,7 @@ from filetools.stores.renaming import (
     try_exchange,
 )
 from filetools.stores.store import Content, Displaced, Prepared, Reader, Trashed
-from filetools.stores.system import RENAME_EXCHANGE, Opened, rename_with_flags, stamps_every_change, sync_descriptor
+from filetools.stores.system import RENAME_EXCHANGE, Opened, rename_with_flags, stamps_every_change
 
 _TRIES: Final = 5
 _NOT_THERE: Final = (

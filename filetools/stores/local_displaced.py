@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import Final
 
+from filetools.durable import sync_descriptor
 from filetools.errors import (
     ChangedMeanwhileError,
     FileToolsError,
@@ -28,7 +29,7 @@ from filetools.stores.private import (
 from filetools.stores.reading import is_open_for_writing, read_stable, to_file_stat
 from filetools.stores.renaming import exchange, exists, is_folder, rename_without_replacing
 from filetools.stores.store import FileStat
-from filetools.stores.system import Opened, sync_descriptor
+from filetools.stores.system import Opened
 
 _TRIES: Final = 5
 ELSEWHERE: Final = ".at"

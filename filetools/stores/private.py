@@ -36,7 +36,7 @@ from filetools.paths.names import is_state_name
 from filetools.paths.resolver import FOLDER_FLAGS, NEW_FILE_FLAGS, READ_FLAGS
 from filetools.paths.workspace import Workspace
 from filetools.paths.workspace_path import ROOT, WorkspacePath
-from filetools.stores.processes import is_alive, own_mark
+from filetools.processes import is_alive, own_mark
 from filetools.stores.renaming import can_rename_between
 from filetools.stores.store import Store
 from filetools.stores.system import Opened

@@ -12,15 +12,14 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Final
 
+from filetools.durable import MISSING_CALL, sync_descriptor
 from filetools.paths.resolver import FOLDER_FLAGS
 from filetools.stores.attributes import copy_attributes
 from filetools.stores.system import (
-    MISSING_CALL,
     RENAME_EXCHANGE,
     RENAME_NOREPLACE,
     Opened,
     rename_with_flags,
-    sync_descriptor,
 )
 
 Spot = tuple[int, str]

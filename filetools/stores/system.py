@@ -15,6 +15,7 @@ from contextlib import suppress
 from functools import partial
 from typing import Final, ParamSpec
 
+from filetools.durable import MISSING_CALL
 from filetools.paths.library import call_library
 
 try:
@@ -24,10 +25,7 @@ except ImportError:  # Windows
 
 RENAME_NOREPLACE: Final = 1
 RENAME_EXCHANGE: Final = 2
-MISSING_CALL: Final = frozenset({errno.ENOSYS, errno.EINVAL, errno.EOPNOTSUPP, errno.ENOTSUP})
-"""Errors of a kernel, a sandbox or a file system that does not support a call or a flag of it."""
 STAMP_PROBES: Final = 20
-_F_FULLFSYNC: Final[int | None] = getattr(fcntl, "F_FULLFSYNC", None)
 _RWF_NOWAIT: Final[int | None] = getattr(os, "RWF_NOWAIT", None)
 P = ParamSpec("P")
 
@@ -113,24 +111,6 @@ def read_cached(descriptor: int, buffer: memoryview) -> int | None:
         if exc.errno not in (errno.EAGAIN, *MISSING_CALL):
             raise
         return None
-
-
-def sync_descriptor(descriptor: int) -> None:
-    """Make a file's bytes, or a directory's names, survive a power cut; never tried twice on one descriptor.
-
-    Raises:
-        OSError: Also when an earlier write could not reach the disk; the kernel may have dropped those bytes.
-    """
-    if _F_FULLFSYNC is not None:
-        try:
-            fcntl.fcntl(descriptor, _F_FULLFSYNC)
-        except OSError as exc:
-            # Network shares do not support the call; any other failure is the failure of the sync itself.
-            if exc.errno not in (*MISSING_CALL, errno.ENOTTY):
-                raise
-        else:
-            return
-    os.fsync(descriptor)
 
 
 def stamps_every_change(directory: int, name: str) -> bool:

@@ -17,11 +17,11 @@ from contextlib import suppress
 from typing import Final
 
 from filetools.errors import FileToolsError, RateLimitedError
-from filetools.journal.storage.gate import abandon_in_child
 from filetools.paths.library import call_library
 from filetools.paths.resolver import O_DIRECTORY, O_PATH
 from filetools.paths.workspace import Workspace
 from filetools.paths.workspace_path import WorkspacePath
+from filetools.processes import abandon_in_child
 from filetools.tree.hints import Agenda, FolderId
 
 logger = logging.getLogger(__name__)

@@ -7,7 +7,8 @@ from pathlib import Path
 
 from filelock import lock_descriptor
 
-from filetools.journal.storage.gate import OPEN_OR_NEW, abandon_in_child
+from filetools.paths.resolver import OPEN_OR_NEW
+from filetools.processes import abandon_in_child
 
 
 class Leadership:

@@ -24,12 +24,12 @@ from filetools.errors import (
 from filetools.journal.commit import CommitDraft
 from filetools.journal.journal import Journal
 from filetools.journal.storage.database import TRANSLATED
-from filetools.journal.storage.gate import abandon_in_child
 from filetools.journal.tree_rows import Identity
 from filetools.locks.holder import LockInfo, from_line, to_line
 from filetools.models.records import ChangeRecord
 from filetools.paths.workspace import Workspace
 from filetools.paths.workspace_path import WorkspacePath
+from filetools.processes import abandon_in_child
 from filetools.writer.call_queue import CallQueue
 from filetools.writer.publisher import Publisher
 from filetools.writer.turn_calls import Publication, TurnCall, TurnTask, quietly, touches

@@ -15,7 +15,7 @@ from functools import partial
 from typing import Any, Final, ParamSpec, TypeVar
 
 from filetools.errors import FileToolsError, RateLimitedError, StateDamagedError, WorkspaceGoneError
-from filetools.journal.storage.gate import abandon_in_child
+from filetools.processes import abandon_in_child
 
 T = TypeVar("T")
 P = ParamSpec("P")

@@ -12,7 +12,7 @@ import pytest
 
 import filetools
 from filetools.app.state import read_token
-from filetools.app.trust import accept, own_folder, states_set_aside, write_whole
+from filetools.app.trust import accept, own_folder, states_set_aside
 from filetools.errors import InvalidArgumentError
 from filetools.journal.storage.birth import mark_of
 from filetools.settings import user_directory
@@ -307,10 +307,3 @@ async def test_git_clean_leaves_the_history(root: Path) -> None:
     assert await history(root) == ["b.txt", "a.txt"]
     status = subprocess.run([*git, "status", "--short"], check=True, capture_output=True, text=True).stdout
     assert status == ""
-
-
-def test_what_cannot_be_written_leaves_no_part_of_it(tmp_path: Path) -> None:
-    (tmp_path / "token").mkdir()
-    with pytest.raises(OSError):
-        write_whole(tmp_path / "token", b"secret")
-    assert os.listdir(tmp_path) == ["token"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
 import sqlite3
 import stat
@@ -112,15 +113,20 @@ def syncs(monkeypatch: pytest.MonkeyPatch) -> list[str | OSError]:
     return told
 
 
+@pytest.mark.parametrize("is_macos", [False, True])
 def test_a_large_content_and_its_name_are_synced_before_the_commit_that_names_it(
-    state: Path, syncs: list[str | OSError]
+    state: Path, syncs: list[str | OSError], monkeypatch: pytest.MonkeyPatch, is_macos: bool
 ) -> None:
+    if is_macos:  # where `fsync` leaves bytes in the drive's own cache
+        monkeypatch.setattr(fcntl, "F_FULLFSYNC", 51, raising=False)
+        monkeypatch.setattr(fcntl, "fcntl", lambda descriptor, _, sync=os.fsync: sync(descriptor))
+        monkeypatch.setattr(os, "fsync", pytest.fail)
     with closing(Journal(state)) as journal:
         syncs.clear()
         database_of(journal).connection.set_trace_callback(syncs.append)
         put(journal, "a", LARGE, noted=False)
-    first = [each for each in syncs if each in ("blobs", "COMMIT") or str(each).startswith("new-")][:3]
-    assert [str(each)[:4] for each in first] == ["new-", "blob", "COMM"]
+    first = [each for each in syncs if each in ("blobs", "COMMIT") or str(each).startswith(".filetools-")][:3]
+    assert [str(each)[:5] for each in first] == [".file", "blobs", "COMMI"]
 
 
 def test_a_large_text_that_was_only_read_is_synced_once_a_commit_needs_it(
@@ -128,7 +134,7 @@ def test_a_large_text_that_was_only_read_is_synced_once_a_commit_needs_it(
 ) -> None:
     with closing(Journal(state)) as journal:
         journal.contents.keep_read({v(LARGE): LARGE})
-        assert not [each for each in syncs if str(each).startswith("new-")]
+        assert not [each for each in syncs if str(each).startswith(".filetools-")]
         put(journal, "a", LARGE)
         assert LARGE_NAME in syncs
 
@@ -166,11 +172,8 @@ def test_after_a_failed_sync_nothing_is_recorded_and_nothing_left(
         syncs.append(OSError(number, os.strerror(number)))
         with pytest.raises(kind):
             put(journal, "a", LARGE)
-        assert (journal.positions().newest, journal.contents.has(v(LARGE)), os.listdir(state / "blobs")) == (
-            0,
-            False,
-            [],
-        )
+        assert (journal.positions().newest, os.listdir(state / "blobs")) == (0, [])
+        assert not journal.contents.has(v(LARGE))
         put(journal, "a", LARGE)
         assert journal.contents.get(v(LARGE)) == LARGE
 

@@ -56,7 +56,7 @@ def test_a_full_disk_acknowledges_nothing_and_leaves_nothing(small_disk: Path, s
         put(journal, "more", os.urandom(size + 5000), noted=False)
     assert journal.positions().newest == newest
     assert journal.view("more").head is None
-    assert not list((small_disk / "blobs").glob("new-*"))
+    assert not list((small_disk / "blobs").glob(".filetools-*"))
     make_room(small_disk)
     assert put(journal, "more", content).number == newest + 1
     assert journal.contents.get(v(content)) == content
@@ -151,7 +151,7 @@ def test_a_checkpoint_without_room_loses_nothing(small_disk: Path) -> None:
         journal._database.checkpoint(at_least_bytes=0)
     assert journal.positions().newest == 8
     make_room(small_disk)
-    assert journal._database.checkpoint(at_least_bytes=0)
+    journal._database.checkpoint(at_least_bytes=0)
     assert put(journal, "a", b"1").number == 9
     journal.close()
 

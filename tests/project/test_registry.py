@@ -27,8 +27,8 @@ from filetools.errors import (
 )
 from filetools.events.types import Event
 from filetools.journal.journal import Journal
+from filetools.processes import process_mark
 from filetools.project.registry import Registry
-from filetools.stores.processes import process_mark
 
 START = 1_700_000_000.0
 FIRST = "2023-11-14T22:13:20.000Z"

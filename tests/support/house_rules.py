@@ -23,7 +23,7 @@ TOP: Final = "__init__"
 """The unit of `filetools/__init__.py`, which stands above all floors."""
 
 FLOORS: Final[tuple[tuple[str, ...], ...]] = (
-    ("distribution", "errors", "models", "printable", "settings"),
+    ("distribution", "durable", "errors", "models", "printable", "processes", "settings"),
     ("paths", "content"),
     ("stores", "locks", "journal", "events"),
     ("permissions", "search", "project", "editors", "descriptors", "sessions"),
@@ -90,6 +90,8 @@ AT_HOME: Final[Mapping[str, frozenset[str]]] = {
 """Extras that a unit may import at the top of its modules, because nobody imports the unit without them."""
 
 DISK: Final[Mapping[str, str]] = {
+    "durable.py": "syncs what the state directory and the stores write",
+    "processes.py": "asks the kernel which processes are alive",
     "stores/": "the port to the disk",
     "paths/": "opens what paths name, without a race",
     "journal/": "owns the database and the contents beside it",

@@ -18,18 +18,18 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import quote
 
+from filetools.durable import sync_descriptor, sync_directory
 from filetools.errors import StateDamagedError
-from filetools.journal.storage.gate import GATE_FILE, OPEN_OR_NEW, TURN_FILE, note_at, read_at
-from filetools.journal.storage.schema import create_tables, require_known_schema
+from filetools.journal.storage.gate import GATE_FILE, TURN_FILE, note_at, read_at
+from filetools.journal.storage.schema import create_tables, require_own_schema, schema_of
 from filetools.paths.library import birth_ns
-from filetools.paths.resolver import NEW_FILE_FLAGS
+from filetools.paths.resolver import NEW_FILE_FLAGS, OPEN_OR_NEW
 from filetools.settings import read_of_tree
 
 DATABASE_NAME: Final = "journal.db"
 PARTS: Final = (DATABASE_NAME, *(f"{DATABASE_NAME}-{part}" for part in ("wal", "shm", "journal")))
 MARK_FILE: Final = "mark"
 """Identifies a state directory to the user's own configuration folder; a database stores the mark of its directory."""
-_MARK: Final = re.compile("[0-9a-f]{32}")
 POSITION_FILE: Final = "position"
 _POSITION: Final = struct.Struct("<qq")
 """Newest record number, and ctime of the closed database in nanoseconds; 0 while it is open, and after a crash."""
@@ -43,8 +43,6 @@ _UNFINISHED: Final = f"{DATABASE_NAME}.new"
 _PATH_ONLY: Final[int | None] = getattr(os, "O_PATH", None)
 SURE_AFTER_NS: Final = 3_000_000_000
 """Age of a directory's change time from which on every later change shows, even on the coarsest file-system clock."""
-_TIMES_TELL: Final = os.name != "nt"
-"""On Windows the time of change of a directory is the time of its birth."""
 
 
 def has_database(directory: Path) -> bool:
@@ -105,20 +103,9 @@ def install(fresh: Path, directory: Path) -> None:
             connection.execute("PRAGMA locking_mode = EXCLUSIVE")
             connection.execute("PRAGMA journal_mode = TRUNCATE")
     with fresh.open("rb+") as file:
-        os.fsync(file.fileno())
+        sync_descriptor(file.fileno())
     fresh.replace(directory / DATABASE_NAME)
     sync_directory(directory)
-
-
-def sync_directory(directory: Path) -> None:
-    """Make the entries of a directory durable; does nothing where directories cannot be synced (Windows)."""
-    if os.name == "nt":
-        return
-    descriptor = os.open(directory, os.O_RDONLY | getattr(os, "O_DIRECTORY", 0))
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 @contextmanager
@@ -158,7 +145,7 @@ def mark_of(directory: Path) -> str | None:
         mark = read_of_tree(directory / MARK_FILE).decode("ascii").strip()
     except (OSError, ValueError):
         return None
-    return mark if _MARK.fullmatch(mark) else None
+    return mark if re.fullmatch("[0-9a-f]{32}", mark) else None
 
 
 def keep_mark(connection: sqlite3.Connection, directory: Path) -> None:
@@ -187,18 +174,13 @@ def refuse_others(directory: Path) -> None:
     """
     # Read-only: the last connection that can write removes the write-ahead file when it is closed.
     with closing(connect(directory / PARTS[0], mode="ro")) as connection:
-        require_known_schema(connection)
+        names = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+        if schema_of(connection) == 0 or not {"meta", "records", "tree", "contents", "mirrors"} <= names:
+            raise StateDamagedError("the journal's database is not one of filetools")
+        require_own_schema(connection)
         (page_bytes,) = connection.execute("PRAGMA page_size").fetchone()
         if page_bytes != PAGE_BYTES:
             raise StateDamagedError("the journal's database has another page size than every journal")
-
-
-def boot_id() -> str:
-    """Return the id of this boot, or "unknown"."""
-    try:
-        return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
-    except OSError:
-        return "unknown"
 
 
 def file_id(database: Path) -> str:
@@ -233,19 +215,16 @@ class PositionNote:
 
     def note_closed(self, ctime_ns: int) -> None:
         """Note the ctime of the database's file when nobody has it open, which no copy shares; 0 while it is open."""
-        self._write(_CLOSED_AT, ctime_ns)
+        note_at(self._descriptor, _CLOSED_AT, ctime_ns.to_bytes(8, "little"))
 
     def note_newest(self, number: int) -> None:
         """Note the newest record number."""
-        self._write(0, number)
+        # Without the note a rollback may go unnoticed; no commit fails for that.
+        note_at(self._descriptor, 0, number.to_bytes(8, "little"))
 
     def close(self) -> None:
         """Release the file."""
         os.close(self._descriptor)
-
-    def _write(self, offset: int, number: int) -> None:
-        # Without the note a rollback may go unnoticed; no commit fails for that.
-        note_at(self._descriptor, offset, number.to_bytes(8, "little"))
 
 
 class Identities:
@@ -276,7 +255,8 @@ class Identities:
                 raise StateDamagedError("the journal's database or its gate was replaced while open")
         except (FileNotFoundError, NotADirectoryError) as exc:
             raise StateDamagedError("the journal's database, its gate or its directory has vanished") from exc
-        is_sure = _TIMES_TELL and time.time_ns() - found.st_ctime_ns > SURE_AFTER_NS
+        # On Windows the time of change of a directory is the time of its birth.
+        is_sure = os.name != "nt" and time.time_ns() - found.st_ctime_ns > SURE_AFTER_NS
         self._checked = state if is_sure else None
 
 

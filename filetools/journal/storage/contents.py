@@ -5,20 +5,20 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-import secrets
 import stat
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import partial
+from io import BufferedReader
 from pathlib import Path
 from typing import Final
 
-from filetools.errors import FileToolsError, StateDamagedError, VersionGoneError
-from filetools.journal.storage.birth import sync_directory
+from filetools.durable import sync_descriptor, sync_directory, write_atomically
+from filetools.errors import StateDamagedError, VersionGoneError
 from filetools.journal.storage.database import TRANSLATED, Connection, Database, size_of, slices
 from filetools.models.words import VERSION_PREFIX
-from filetools.paths.resolver import NEW_FILE_FLAGS, READ_FLAGS
+from filetools.paths.resolver import READ_FLAGS
 
 LARGEST_ROW_BYTES: Final = 128 * 1024
 """Contents above this size get a file each, so that the write-ahead file and its checkpoints stay small."""
@@ -48,7 +48,6 @@ IS_FREE: Final = (
 )
 """True if only past records need a row of contents; takes the time since which a base counts, in seconds."""
 _TOUCH: Final = "UPDATE contents SET used = ? WHERE hash = ?"
-_REPLACE: Final = f"{_TOUCH} AND used = 0"
 
 _STORED: Final = f"SELECT size, used, {IS_BLOB} FROM contents WHERE hash = ?"
 
@@ -70,7 +69,7 @@ class Contents:
         row = self._database.row("SELECT bytes FROM contents WHERE hash = ?", (digest,))
         content = None if row is None else row[0]
         if row is not None and content is None:
-            with suppress(FileToolsError, OSError):
+            with suppress(OSError):
                 content = self.blobs.get(digest.hex())
         if content is None or hashlib.sha256(content).digest() != digest:
             raise VersionGoneError(None, str(version_from(digest)))
@@ -144,7 +143,7 @@ class Contents:
             content: Bytes of `after`, to be kept; None if they may be kept already.
         """
         if before is not None:
-            connection.execute(_REPLACE, (number, digest_of(before)))
+            connection.execute(f"{_TOUCH} AND used = 0", (number, digest_of(before)))
         if after is not None and content is not None:
             self._enter(connection, digest_of(after), content, number)
         elif after is not None:
@@ -205,7 +204,7 @@ class BlobFolder:
         for name, content in contents.items():
             # An existing one may be another writer's of this instant, or a relaxed journal's, and not synced yet.
             if self.intact_size(name, is_synced=is_synced) is None:
-                self._write(self._directory / name, content, is_synced)
+                write_atomically(self._directory / name, content, is_synced=is_synced)
         if is_synced and contents:
             sync_directory(self._directory)
 
@@ -215,7 +214,7 @@ class BlobFolder:
         Raises:
             OSError: There is none of that name, or it cannot be read.
         """
-        with open(_open_regular(self._directory / name), "rb") as file:
+        with _opened(self._directory / name) as file:
             return file.read()
 
     def has(self, name: str, size: int) -> bool:
@@ -225,13 +224,14 @@ class BlobFolder:
     def intact_size(self, name: str, *, is_synced: bool = False) -> int | None:
         """Return the size of a blob whose bytes match its hash, synced if asked for; None if there is none."""
         try:
-            with open(_open_regular(self._directory / name), "rb") as file:
+            with _opened(self._directory / name) as file:
                 if hashlib.file_digest(file, "sha256").hexdigest() != name:
                     return None
                 if is_synced:
-                    os.fsync(file.fileno())  # if it fails the kernel may have dropped bytes, and reports that only once
+                    # If it fails the kernel may have dropped bytes, and reports that only once.
+                    sync_descriptor(file.fileno())
                 return file.tell()
-        except (FileToolsError, OSError):
+        except OSError:
             return None
 
     def remove(self, names: Iterable[str]) -> None:
@@ -247,23 +247,10 @@ class BlobFolder:
     def sweep(self) -> list[str]:
         """Remove the unfinished work of dead writers; returns the names of blobs old enough to have been committed."""
         with os.scandir(self._directory) as entries:
-            # By age, not by the process id in the name, which means nothing across containers that share a root.
+            # By age: a process id would mean nothing across containers that share a root.
             old = [entry.name for entry in entries if _is_old(entry)]
         self.remove(name for name in old if not _NAME.fullmatch(name))
         return [name for name in old if _NAME.fullmatch(name)]
-
-    def _write(self, target: Path, content: bytes, is_synced: bool) -> None:
-        temporary = self._directory / f"new-{os.getpid()}-{secrets.token_hex(8)}"
-        try:
-            with open(os.open(temporary, NEW_FILE_FLAGS, 0o600), "wb") as file:
-                file.write(content)
-                file.flush()
-                if is_synced:
-                    os.fsync(file.fileno())
-            temporary.replace(target)
-        except BaseException:
-            temporary.unlink(missing_ok=True)
-            raise
 
 
 def _is_old(entry: os.DirEntry[str]) -> bool:
@@ -272,15 +259,5 @@ def _is_old(entry: os.DirEntry[str]) -> bool:
     return False
 
 
-def _open_regular(place: Path) -> int:
-    """Return a descriptor of a regular file.
-
-    Raises:
-        StateDamagedError: Something else is at its path.
-        OSError: There is none, or it cannot be opened.
-    """
-    descriptor = os.open(place, READ_FLAGS)
-    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-        os.close(descriptor)
-        raise StateDamagedError(f"{place.name[:12]} among the kept contents is not a regular file")
-    return descriptor
+def _opened(file: Path) -> BufferedReader:
+    return open(file, "rb", opener=lambda place, _: os.open(place, READ_FLAGS))

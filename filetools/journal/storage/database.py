@@ -42,10 +42,11 @@ from filetools.journal.storage.birth import (
     has_database,
     refuse_others,
 )
-from filetools.journal.storage.gate import OPEN_OR_NEW, TURN_FILE, Gate
+from filetools.journal.storage.gate import TURN_FILE, Gate
 from filetools.journal.storage.schema import require_own_schema
 from filetools.models.words import Durability
 from filetools.paths.explain import translate
+from filetools.paths.resolver import OPEN_OR_NEW
 
 CHECKPOINT_BYTES: Final = 16 * 1024 * 1024
 """Size of the write-ahead file at which the leader copies it into the database."""
@@ -294,14 +295,14 @@ class Database:
                 self.identities.check()
             return result
 
-    def checkpoint(self, *, at_least_bytes: int = CHECKPOINT_BYTES) -> bool:
-        """Copy the write-ahead file into the database if it has grown to `at_least_bytes`; False if it has not.
+    def checkpoint(self, *, at_least_bytes: int = CHECKPOINT_BYTES) -> None:
+        """Copy the write-ahead file into the database if it has grown to `at_least_bytes`.
 
         A file in use is not truncated: overwriting it takes less time than extending it.
         """
         self._check_usable()
         if size_of(self._wal) < at_least_bytes:
-            return False
+            return
         with TRANSLATED, self.gate, self._writing:
             self.identities.check()
             try:
@@ -309,7 +310,6 @@ class Database:
             except sqlite3.OperationalError as exc:
                 self._sync_failed |= exc.sqlite_errorcode in _FAILED_SYNCS
                 raise
-        return True
 
     def restart_wal(self) -> bool:
         """Copy the write-ahead file into the database and truncate both; False if a reader is in the way.
@@ -377,15 +377,15 @@ class Database:
         """Overwrite the frames of a commit whose sync failed: the next opening would replay them if they stay intact."""
         with suppress(sqlite3.Error):
             self.connection.execute("PRAGMA synchronous = NORMAL")
-            note = "INSERT OR REPLACE INTO meta (name, value) VALUES ('sync_failed', ?)"
-            self.connection.execute(note, (time.time(),))
+            self.connection.execute("INSERT OR REPLACE INTO meta VALUES ('sync_failed', ?)", (time.time(),))
 
 
 class TableAccess:
-    """Base of what reads and writes some of the tables."""
+    """Base of what reads and writes some of the tables; calls `on_visible` after changes that any process may wait for."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, on_visible: Callable[[], None] = lambda: None) -> None:
         self._database = database
+        self._on_visible = on_visible
 
 
 def slices(rows: Iterable[T], most: int = 2000, size: Callable[[T], int] = lambda _: 1) -> Iterator[list[T]]:

@@ -11,15 +11,15 @@ import re
 import struct
 import threading
 import time
-import weakref
 from contextlib import suppress
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Final
 
 from filelock import lock_descriptor, unlock_descriptor
 
 from filetools.errors import LockTimeoutError
-from filetools.paths.resolver import SAFE_FLAGS
+from filetools.paths.resolver import OPEN_OR_NEW
+from filetools.processes import abandon_in_child
 
 GATE_FILE: Final = "gate"
 TURN_FILE: Final = "turn"
@@ -35,8 +35,6 @@ _WAITER: Final = struct.Struct("<qq")
 """When the longest waiter began to wait, and when it noted that, in nanoseconds of a clock that processes share."""
 _LINE_AT: Final = 32
 LINE_BYTES: Final = 512
-OPEN_OR_NEW: Final = os.O_RDWR | os.O_CREAT | SAFE_FLAGS
-"""Flags that open a file, and make it if it is missing."""
 
 
 class Gate:
@@ -170,31 +168,3 @@ def read_at(descriptor: int, count: int, offset: int) -> bytes:
         return os.pread(descriptor, count, offset)
     os.lseek(descriptor, offset, os.SEEK_SET)
     return os.read(descriptor, count)
-
-
-# -- forks
-
-
-class Abandonable(Protocol):
-    """Holds descriptors that a forked child must not keep."""
-
-    def abandon(self) -> None:
-        """Close the descriptors, without a lock: the thread that held it does not exist in the child."""
-
-
-_held: weakref.WeakSet[Abandonable] = weakref.WeakSet()
-
-
-def abandon_in_child(holder: Abandonable) -> None:
-    """Call `holder.abandon()` in each child that is forked while the holder exists."""
-    _held.add(holder)
-
-
-def _abandon_all() -> None:
-    for holder in tuple(_held):
-        holder.abandon()
-    _held.clear()
-
-
-if hasattr(os, "register_at_fork"):  # not on Windows
-    os.register_at_fork(after_in_child=_abandon_all)

@@ -21,8 +21,9 @@ from typing import Final
 
 from msgspec import Struct, field, structs
 
+from filetools.durable import sync_directory
 from filetools.errors import FileToolsError, StateDamagedError
-from filetools.journal.backlog import MirrorRow, backlog_counts
+from filetools.journal.backlog import COUNT_LACKING, SELECT_MIRRORS, MirrorRow
 from filetools.journal.records import SELECT_RECORD, record_from
 from filetools.journal.storage.birth import (
     DATABASE_NAME,
@@ -33,7 +34,6 @@ from filetools.journal.storage.birth import (
     has_database,
     install,
     refuse_others,
-    sync_directory,
 )
 from filetools.journal.storage.contents import BlobFolder
 from filetools.journal.storage.database import TRANSLATED, Row, size_of
@@ -89,13 +89,14 @@ def _examined(connection: sqlite3.Connection, sizes: JournalReport) -> JournalRe
     if verdict != "ok":
         raise StateDamagedError(str(verdict))
     are_pending = [record_from(row).state == "pending" for row in connection.execute(SELECT_RECORD)]
-    behind = backlog_counts(connection)
+    mirrors = tuple(MirrorRow(*row) for row in connection.execute(SELECT_MIRRORS).fetchall())
+    behind = {row.place: connection.execute(COUNT_LACKING, {"mirror": row.place}).fetchone()[0] for row in mirrors}
     return structs.replace(
         sizes, schema=schema_of(connection), records=len(are_pending), pending=sum(are_pending),
         contents=connection.execute("SELECT count(*) FROM contents").fetchone()[0],
-        backlog={row.place: count for row, count in behind.items() if count},
+        backlog={place: count for place, count in behind.items() if count},
         unrestored=connection.execute("SELECT count(*) FROM unrestored").fetchone()[0],
-        mirrors=tuple(row for row in behind if row.root is not None),
+        mirrors=tuple(row for row in mirrors if row.root is not None),
         projects=tuple(str(path) for (path,) in connection.execute(_PROJECTS)),
     )  # fmt: skip
 
@@ -185,7 +186,10 @@ def _rebuild(directory: Path, aside: Path) -> Rescue:
                 # Else SQLite refuses to read a file that is shorter than its header says.
                 source.execute("PRAGMA writable_schema = ON")
                 rescue = _take_over(source, target, aside)
-        _take_blobs(target, BlobFolder(directory / "blobs", durable=True))
+        blobs = BlobFolder(directory / "blobs", durable=True)
+        found = ((bytes.fromhex(name), blobs.intact_size(name)) for name in blobs.names())
+        put = "INSERT OR IGNORE INTO contents (hash, size, used, bytes) VALUES (?, ?, 0, NULL)"
+        target.executemany(put, ((digest, size) for digest, size in found if size is not None))
         (contents,) = target.execute("SELECT count(*) FROM contents").fetchone()
     return structs.replace(rescue, contents=contents)
 
@@ -234,10 +238,3 @@ def _count(source: sqlite3.Connection, table: str) -> int | None:
         return int(source.execute(f"SELECT count(*) FROM {table}").fetchone()[0])
     except sqlite3.DatabaseError:
         return None
-
-
-def _take_blobs(target: sqlite3.Connection, blobs: BlobFolder) -> None:
-    """Keep the contents in files of their own that match their hash."""
-    found = ((bytes.fromhex(name), blobs.intact_size(name)) for name in blobs.names())
-    put = "INSERT OR IGNORE INTO contents (hash, size, used, bytes) VALUES (?, ?, 0, NULL)"
-    target.executemany(put, [(digest, size) for digest, size in found if size is not None])

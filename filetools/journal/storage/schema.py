@@ -6,7 +6,7 @@ import secrets
 import sqlite3
 from typing import Final
 
-from filetools.errors import StateDamagedError, StateVersionError
+from filetools.errors import StateVersionError
 
 SCHEMA_VERSION: Final = 44
 """Number of this schema; a state directory of any other is refused. To be raised with every change of a table."""
@@ -229,19 +229,6 @@ def create_tables(connection: sqlite3.Connection) -> None:
         connection.execute(statement)
     connection.execute("INSERT INTO meta VALUES ('epoch', ?)", (secrets.token_hex(6),))
     connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
-
-
-def require_known_schema(connection: sqlite3.Connection) -> None:
-    """Refuse a database that is not a journal, or has another schema, before anything is written to it.
-
-    Raises:
-        StateDamagedError: It is another program's.
-        StateVersionError: Another version of filetools wrote it.
-    """
-    names = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
-    if schema_of(connection) == 0 or not {"meta", "records", "tree", "contents", "mirrors"} <= names:
-        raise StateDamagedError("the journal's database is not one of filetools")
-    require_own_schema(connection)
 
 
 def require_own_schema(connection: sqlite3.Connection) -> None:

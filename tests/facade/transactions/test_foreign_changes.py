@@ -9,6 +9,7 @@ import pytest
 
 import filetools
 from filetools.errors import InvalidPathError
+from tests.support.opened import refused
 
 
 async def test_a_file_that_replaced_a_moved_one_with_equal_bytes_is_created_before_it_is_deleted(
@@ -55,6 +56,18 @@ async def test_a_link_goes_when_its_folder_is_deleted_and_made_anew(tmp_path: Pa
         await changes.delete_directory("d", recursive=True)
         await changes.create_file("d/new.txt", "new\n")
     assert (os.listdir(root / "d"), (root / "a.txt").read_text()) == (["new.txt"], "a\n")
+
+
+async def test_a_folder_made_anew_shows_nothing_that_others_put_into_the_former_one(tmp_path: Path) -> None:
+    (tmp_path / "d").mkdir()
+    settings = {"durability": "relaxed", "watch": False}
+    async with filetools.open(tmp_path, settings=settings) as files, files.transaction() as changes:
+        await changes.delete_directory("d")
+        await changes.create_directory("d")
+        (tmp_path / "d/theirs").write_text("theirs")
+        assert (await changes.list_files("d")).entries == []
+        await refused("FILE_NOT_FOUND", changes.read_file("d/theirs"))
+    assert (tmp_path / "d/theirs").read_text() == "theirs"
 
 
 async def test_what_is_written_in_a_folder_that_others_remove_moves_with_the_folder_above(tmp_path: Path) -> None:

@@ -1,11 +1,15 @@
-"""Tests whether a process is alive, by its number and a mark that distinguishes it from later ones of the same number."""
+"""Processes: whether one is alive, by its number and a mark that distinguishes it from later ones of the same number; and
+what a forked child must not keep.
+"""
 
 from __future__ import annotations
 
 import os
+import weakref
 from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
+from typing import Protocol
 
 
 def process_mark(process: int) -> str:
@@ -13,12 +17,18 @@ def process_mark(process: int) -> str:
 
     Unknown parts are "0": "123456-1a2b3c4d-f0000000", or "0-0-0".
     """
-    boot, space = "0", "0"
-    with suppress(OSError):
-        boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii")[:8]
+    space = "0"
     with suppress(OSError):
         space = f"{os.stat('/proc/self/ns/pid').st_ino:x}"
-    return f"{_start_time(process)}-{boot}-{space}"
+    return f"{_start_time(process)}-{boot_id()[:8]}-{space}"
+
+
+def boot_id() -> str:
+    """Return the id of this boot; "0" if it is unknown."""
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+    except OSError:
+        return "0"
 
 
 @lru_cache(maxsize=4)
@@ -70,3 +80,31 @@ def _start_time(process: int) -> int:
     # The command name may hold blanks and brackets; the fields after its last bracket do not.
     fields = text[text.rindex(b")") + 2 :].split()
     return 0 if fields[0] in (b"Z", b"X") else int(fields[19])
+
+
+# -- forks
+
+
+class Abandonable(Protocol):
+    """Holds descriptors that a forked child must not keep."""
+
+    def abandon(self) -> None:
+        """Close the descriptors, without a lock: the thread that held it does not exist in the child."""
+
+
+_held: weakref.WeakSet[Abandonable] = weakref.WeakSet()
+
+
+def abandon_in_child(holder: Abandonable) -> None:
+    """Call `holder.abandon()` in each child that is forked while the holder exists."""
+    _held.add(holder)
+
+
+def _abandon_all() -> None:
+    for holder in tuple(_held):
+        holder.abandon()
+    _held.clear()
+
+
+if hasattr(os, "register_at_fork"):  # not on Windows
+    os.register_at_fork(after_in_child=_abandon_all)

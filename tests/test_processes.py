@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from filetools.stores.processes import is_alive, process_mark
+from filetools.processes import is_alive, process_mark
 
 UNTOLD = "0-0-0"
 
