@@ -134,7 +134,7 @@ class HeldTree:
         key, found = self.key(path), dict[str, ScanEntry]()
         if not self.is_changed(key):
             # Others may have removed or replaced this folder, or one in it that has changes below.
-            above = self._inside if key in self._inside else ()
+            above = self._inside if path.is_root or key in self._inside else ()
             below = (each for each in above if each and each.rpartition("/")[0] == key)
             found = {each: ScanEntry(each.rpartition("/")[2], "directory") for each in below}
             with suppress(DirectoryNotFoundError, PathNotDirectoryError):

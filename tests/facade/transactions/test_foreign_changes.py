@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -76,6 +77,11 @@ async def test_what_is_written_in_a_folder_that_others_remove_moves_with_the_fol
     settings = {"durability": "relaxed", "watch": False}
     async with filetools.open(root, settings=settings) as files, files.transaction() as changes:
         await changes.create_file("d/s/new.txt", "new\n")
-        (root / "d/s").rmdir()
+        shutil.rmtree(root / "d")
+        assert [each.path for each in (await changes.list_files("", recursive=True)).entries] == [
+            "d",
+            "d/s",
+            "d/s/new.txt",
+        ]
         await changes.move_file("d", "e")
     assert [str(each.relative_to(root)) for each in sorted(root.glob("[de]/**/*"))] == ["e/s", "e/s/new.txt"]
