@@ -222,7 +222,8 @@ class Approvals:
             ApprovalRequiredError: Too many requests are open.
         """
         request = _request_of(case, self._clock(), self._open_seconds)
-        ask = partial(self._book.ask, request.id, case.key, case.actor.session, request.to_dict())
+        session = case.actor.session or case.actor.id
+        ask = partial(self._book.ask, request.id, case.key, session, request.to_dict())
         async with self._reading:
             asked = await self._run(partial(ask, now=request.created, expires=request.expires))
             if asked is None:

@@ -183,7 +183,7 @@ class ApprovalRow(Struct, frozen=True, kw_only=True):
     id: str
     call: str
     """Equal for identical calls."""
-    session: str | None
+    session: str
     asked: float
     """When it was opened, in seconds since the epoch."""
     expires: float
@@ -210,14 +210,14 @@ class ApprovalTable:
         self._process = _PROCESS + secrets.token_hex(8)
 
     def ask(
-        self, new_id: str, call: str, session: str | None, shown: Mapping[str, Any], *, now: float, expires: float
+        self, new_id: str, call: str, session: str, shown: Mapping[str, Any], *, now: float, expires: float
     ) -> tuple[ApprovalRow, bool] | None:
         """Return the request of an identical call, or open a new one, and whether another process listens.
 
         Args:
             new_id: Name of the request if a new one is needed.
             call: Equal for identical calls.
-            session: The session of its actor.
+            session: The session of its actor; the id of an actor without one.
             shown: The question, as JSON.
             now: Seconds since the epoch.
             expires: Until when a new request is open.

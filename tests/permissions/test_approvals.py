@@ -256,12 +256,14 @@ async def test_an_aborted_call_leaves_its_request_open(desk: Desk) -> None:
 
 
 async def test_too_many_open_requests_are_refused_without_a_new_one(desk: Desk) -> None:
+    alice, bob = (Actor(kind="agent", id=name) for name in ("alice", "bob"))
     for number in range(MOST_OF_SESSION):
-        await refused_id(desk, case(str(number)))
+        await refused_id(desk, case(str(number), actor=alice))
     with pytest.raises(ApprovalRequiredError, match="too many") as caught:
-        await desk.approvals.ask(case("one more"))
+        await desk.approvals.ask(case("one more", actor=alice))
     assert "approval_id" not in caught.value.details
-    assert len(desk.approvals.open_requests()) == MOST_OF_SESSION
+    await refused_id(desk, case(actor=bob))  # who has no session either
+    assert len(desk.approvals.open_requests()) == MOST_OF_SESSION + 1
 
 
 async def test_closing_ends_waiting_calls_and_may_be_done_twice(desk: Desk) -> None:
