@@ -21,8 +21,9 @@ from filetools.changes.steps.folders import MakeFolderStep, MoveFolder, RemoveFo
 from filetools.changes.steps.look import Look
 from filetools.changes.steps.put_back import PutLink, PutMode, RestoreFolder, opened
 from filetools.changes.steps.step import Step
-from filetools.changes.steps.unsaved import unsaved_text
+from filetools.changes.steps.unsaved import put_beside, unsaved_text
 from filetools.content.facts import inspect
+from filetools.content.formats import TextFormat, decode, encode
 from filetools.editors.documents import changed
 from filetools.errors import ChangedMeanwhileError, EditConflictError, EncodingError, FileToolsError, VersionGoneError
 from filetools.history.draft_tree import Drafted, DraftNode, DraftTree, Origin, within
@@ -393,13 +394,30 @@ def plan_unsaved(
 
 
 def _decide_unsaved(records: Sequence[ChangeRecord], parts: Parts, seen: Look) -> PutDecision:
-    """Return the document's previous text, which is merged into its current one.
+    """Merge the document's previous text into its current one.
 
     Raises:
+        EditConflictError: It overlaps text that a person typed since.
         ChangedMeanwhileError: The document was saved or closed after the undo was planned.
     """
-    before = records[-1].before
-    if before is None or unsaved_text(parts, seen) is None:
+    opened = unsaved_text(parts, seen)
+    after, before = records[0].after, records[-1].before
+    if opened is None or after is None or before is None:
         raise ChangedMeanwhileError(seen.path, 1)
-    content = parts.journal.contents.get(before)
-    return PutDecision(content=content, facts=inspect(content, name=seen.path)[0], base=records[0].after)
+    contents = [parts.journal.contents.get(version) for version in (after, before)]
+    base, proposed = (_text(content, opened.document.text_format, seen.path) for content in contents)
+    plain = PutDecision(content=contents[1], facts=inspect(contents[1], name=seen.path)[0])
+    return put_beside(parts, seen, opened, base, proposed, plain)
+
+
+def _text(content: bytes, form: TextFormat, path: str) -> str:
+    """Return a document's text from its bytes, which are UTF-8 only if its format lacks a character."""
+    try:
+        text = content.decode("utf-8", "surrogatepass")
+    except UnicodeDecodeError:
+        return decode(content, form, path=path)
+    try:
+        encode(text, form, path=path)
+    except EncodingError:
+        return text
+    return decode(content, form, path=path)

@@ -57,15 +57,16 @@ async def test_an_agents_part_of_unsaved_text_is_taken_back_and_put_back(
     assert (tmp_path / "a.txt").read_text() == LINES
 
 
-async def test_an_agents_part_is_taken_back_beside_characters_that_the_encoding_of_the_file_lacks(
-    files: FileToolsFacade, tmp_path: Path
+@pytest.mark.parametrize("words", ["\u20ac and \u0142", "\xc3\xa9 and"], ids=["not in Latin-1", "like UTF-8"])
+async def test_an_agents_part_is_taken_back_in_the_encoding_of_the_text(
+    files: FileToolsFacade, tmp_path: Path, words: str
 ) -> None:
     ann, alice = files.for_actor(ANN), files.for_actor(ALICE)
     (tmp_path / "l.txt").write_bytes("caf\xe9 cr\xe8me\ntwo\nthree\n".encode("latin-1"))
     opened = await ann.buffers.open("l.txt")
-    typed = opened.text.replace("two", "\u20ac and \u0142")
+    typed = f"cafe\n{words}\nthree\n"
     await ann.buffers.change(opened.handle, text=typed, buffer_version=opened.buffer_version)
-    await alice.edit_file("l.txt", [Edit(old="\u20ac and \u0142", new="\u20ac or \u0142")])
+    await alice.edit_file("l.txt", [Edit(old="and", new="or")])
     assert [change.outcome for change in (await alice.undo()).changes] == ["undone"]
     assert (await ann.buffers.read(opened.handle)).text == typed
 
