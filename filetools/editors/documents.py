@@ -217,6 +217,15 @@ class Documents:
         """
         return plain_edits(_crossed([], self._history(opened.document, buffer_version))[1])
 
+    def is_typed_by(self, actor: Actor, opened: OpenText, since: int) -> bool:
+        """Return True if all changes of a document since a version are typed text of one actor."""
+        with suppress(ResyncRequiredError):
+            return all(
+                edit.reason == "typed" and (edit.actor.kind, edit.actor.id) == (actor.kind, actor.id)
+                for edit in self._history(opened.document, since)
+            )
+        return False
+
     def author(self, document: Document) -> Actor:
         """Return who typed in a document last; if nobody has, who has it open."""
         history = reversed(self._rows.history(document.id, 0))

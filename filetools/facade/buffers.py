@@ -200,8 +200,10 @@ class Buffers(ActorCalls):
         raise ChangedMeanwhileError(where, MOST_TRIES)
 
     def _newest(self, opened: OpenText) -> str:
-        """Return the text that a save would write now, which others may have changed since it was read."""
-        return (self._parts.documents.newest(opened.document.id) or opened).text
+        """Return the text to be approved: what a save would write now, without what only its own editor typed since."""
+        documents = self._parts.documents
+        newest = documents.newest(opened.document.id) or opened
+        return opened.text if documents.is_typed_by(self.actor, newest, opened.document.version) else newest.text
 
     def _open(self, where: WorkspacePath) -> BufferResult:
         parts = self._parts

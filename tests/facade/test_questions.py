@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import filetools
-from filetools import ApprovalDecision, ApprovalRequest
+from filetools import Actor, ApprovalDecision, ApprovalRequest
 from filetools.content.editing.text_edits import TextEdit
 from filetools.facade.facade import FileToolsFacade
 from filetools.permissions.policy import Rule
@@ -204,11 +204,11 @@ async def test_a_patch_that_deletes_is_asked_about_once_and_a_block_still_holds(
 # Text that is not saved
 
 
-async def typed(files: FileToolsFacade, text: str = "one TYPED\ntwo\n") -> str:
+async def typed(files: FileToolsFacade, text: str = "one TYPED\ntwo\n", actor: Actor = EDITOR) -> str:
     """Type into a file as a person, without saving; returns the handle."""
-    ann = files.for_actor(EDITOR)
-    document = await ann.buffers.open("a.txt")
-    await ann.buffers.change(document.handle, text=text, buffer_version=document.buffer_version)
+    person = files.for_actor(actor)
+    document = await person.buffers.open("a.txt")
+    await person.buffers.change(document.handle, text=text, buffer_version=document.buffer_version)
     return document.handle
 
 
@@ -290,7 +290,10 @@ async def test_a_save_shows_what_it_changes_on_the_disk(tmp_path: Path) -> None:
     assert "-one\n+one TYPED\n" in (person.asked[0].diff or "")
 
 
-async def test_a_save_writes_no_text_that_others_typed_while_a_person_was_asked(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("who", "outcome"), [("eve", "APPROVAL_DENIED"), ("ann", "done")])
+async def test_a_save_writes_no_text_that_others_typed_while_a_person_was_asked(
+    tmp_path: Path, who: str, outcome: str
+) -> None:
     (tmp_path / "a.txt").write_text("one\n")
     async with filetools.open(tmp_path, settings={**ASK, "protected_paths": ["a.txt"]}) as files:
         handle = await typed(files, "one TYPED\n")
@@ -299,13 +302,13 @@ async def test_a_save_writes_no_text_that_others_typed_while_a_person_was_asked(
         async def decide(request: ApprovalRequest) -> ApprovalDecision:
             shown.append(request.diff)
             if len(shown) == 1:
-                await typed(files, "EVIL\n")
+                await typed(files, "LATER\n", Actor(kind="editor", id=who))
             return ApprovalDecision(answer="allow" if len(shown) == 1 else "deny")
 
         files.answer_approvals(decide)
-        await refused("APPROVAL_DENIED", files.for_actor(EDITOR).buffers.save(handle))
-    assert ["+EVIL" in (diff or "") for diff in shown] == [False, True]
-    assert (tmp_path / "a.txt").read_text() == "one\n"
+        assert await outcome_of(files.for_actor(EDITOR).buffers.save(handle)) == outcome
+    assert ["+LATER" in (diff or "") for diff in shown] == [False, True][: 1 if outcome == "done" else 2]
+    assert (tmp_path / "a.txt").read_text() == ("LATER\n" if outcome == "done" else "one\n")
 
 
 async def test_what_an_agent_types_into_a_document_is_shown_and_bound(tmp_path: Path) -> None:
