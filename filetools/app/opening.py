@@ -170,9 +170,8 @@ class Opening:
 
     async def _open(self, prepare: Callable[[], StateLocation]) -> FileToolsFacade:
         state, settings = await self._prepare(prepare)
-        workers = WorkerPool(
-            settings.worker_threads + 1
-        )  # the thread that takes turns also waits for calls that are due
+        # One more, because the thread that takes turns also waits for the next due call.
+        workers = WorkerPool(settings.worker_threads + 1)
         self._stack.callback(workers.close)
         notifier = await workers.run(partial(Notifier, state.directory / "notify"))
         bus = EventBus()

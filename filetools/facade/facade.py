@@ -298,7 +298,7 @@ class FileToolsFacade(ReadCalls, SearchCalls, BodyCalls, TreeCalls, HistoryCalls
         the mirror repairs differences, also if the caller is cancelled.
 
         Raises:
-            SyncFailedError: There is no mirror, it is not ready or fails, or a synchronisation is running.
+            SyncFailedError: No mirror is attached, it is not ready, it fails, or another synchronisation is running.
         """
         self._runner.check_open()
         await self._authorise("sync_all", [], {}, change=not preview)

@@ -200,7 +200,7 @@ class HeldTree:
         for path, entry in zip((source, *below), self._take(source, below, seen[0]), strict=True):
             to = moved(path, source, destination)
             there = self.find(to, seen[1]).before
-            # There is no base to merge two files' texts by.
+            # Two files have no common base, so their texts cannot be merged.
             self._place(replace(entry, path=to, before=replace(there, is_strict=True)))
 
     def _take(self, path: WorkspacePath, below: Sequence[WorkspacePath], seen: Look | None) -> list[HeldEntry]:

@@ -88,7 +88,7 @@ class Reserve:
                 file.write(os.urandom(missing))  # some file systems give zeros no space
 
     def shrink(self, keep_bytes: int = 0) -> bool:
-        """Release a slice; False if there are no more than `keep_bytes`."""
+        """Release a slice; False if only `keep_bytes` or fewer are left."""
         size = size_of(self._file)
         with suppress(OSError):
             os.truncate(self._file, max(0, min(size, keep_bytes), size - RESERVE_SLICE_BYTES))

@@ -80,7 +80,7 @@ class LiveSession(AsyncResource):
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     def offer(self, text: str, shared: str = "") -> None:
-        """Send an unrequested frame, in parts as the outbox takes it; if there is no room for it, end the connection."""
+        """Send an unrequested frame, in parts as the outbox takes it; end the connection if it does not fit."""
         if self._early is not None:
             self._early.append((text, shared))
         elif self.outbox.has_room:
